@@ -16,6 +16,7 @@ from benchmarks.validity.means import rare_failures, unequal_patients
 from benchmarks.validity.pages import pages
 from benchmarks.validity.subsets import of_subsets
 from benchmarks.validity.tables import best_of_many, rankings
+from benchmarks.validity.training_patients import equal_encoders
 from benchmarks.validity.verdicts import correlation, false_alarms, missing, power
 from benchmarks.validity.words import words
 
@@ -33,6 +34,7 @@ PARTS = (
     comparisons,
     equal_models,
     label_comparisons,
+    equal_encoders,
     rankings,
     best_of_many,
     missing,

@@ -44,7 +44,7 @@ from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snaps
 from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.outgoing import leave_out_local, leave_out_reused, public_result
 from cardiobench.hub.push_results import UNNAMED, leave_out_rehearsals, to_bytes
-from cardiobench.results.predictions_file import load_predictions
+from cardiobench.results.predictions_file import load_predictions, load_refits, parquet_options, with_refits
 from cardiobench.results.score_result import ScoreResult
 
 WORKFLOW = ".github/workflows/submissions.yml"
@@ -176,6 +176,8 @@ def _open_predictions(
     results: Sequence[ScoreResult], predictions: Mapping[str, Path], user: str, on_diff: Callable[[str], None]
 ) -> dict[str, bytes]:
     """Return path -> id and answer of each unit, without labels and patient data; omitted files are reported."""
+    from pyarrow.parquet import write_table
+
     files = {}
     for result in results:
         if result.dataset.get("local"):
@@ -191,7 +193,8 @@ def _open_predictions(
         known = ("id", *task.rules.answer_columns(task), *task.rules.optional_columns(task))
         columns = [name for name in frame if name in known]
         sink = io.BytesIO()
-        frame[columns].to_parquet(sink, index=False)
+        table = with_refits(frame[columns], load_refits(result, file))
+        write_table(table, sink, **parquet_options(table))
         files[predictions_path(result, user)] = sink.getvalue()
     return files
 

@@ -17,6 +17,9 @@ from cardiobench.data.spec import Task
 from cardiobench.hub.results_dataset import predictions_path
 from cardiobench.leaderboard.choice import card_of, is_baseline
 from cardiobench.results.collect import ResultEntry, model_id
+from cardiobench.results.predictions_file import OF_REFITS, refits_of_table
+from cardiobench.results.refits import Refits
+from cardiobench.tasks.answers import RefitAnswers, refit_columns, stored_refits
 
 MAX_UNITS = 2_000_000
 """Maximum number of rows in a prediction file; no release has as many units."""
@@ -33,11 +36,43 @@ AnswersOf = Callable[[ResultEntry], pd.DataFrame | None]
 
 def read_answers(content: bytes, task: Task) -> pd.DataFrame:
     """Read ids and predictions, ignoring other columns; raises `ValueError` for too many rows."""
+    file = _open_answers(content)
+    known = {"id", *task.rules.answer_columns(task), *task.rules.optional_columns(task)}
+    return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
+
+
+def read_refits(content: bytes, task: Task, record: Refits | None) -> RefitAnswers | None:
+    """Read the answers of refits that a result states.
+
+    Args:
+        content: Content of a prediction file.
+        task: Task that is answered.
+        record: Refits of the result.
+
+    Raises:
+        ValueError: There are too many rows, or a column has other lists than one of this length per row.
+        BadPredictions: The file has another number of refits, or an answer is not valid.
+    """
+    if record is None:
+        return None
+    file = _open_answers(content)
+    names = [f"{OF_REFITS}{name}" for name in refit_columns(task) if f"{OF_REFITS}{name}" in file.schema_arrow.names]
+    for name in names:  # Compare the type before reading, because lists may be of any length.
+        kind = file.schema_arrow.field(name).type
+        if kind not in (pa.list_(pa.float32(), record.count), pa.list_(pa.string(), record.count)):
+            raise ValueError(f"{name} is a column of {kind}; expected {record.count} numbers or names per row")
+    ids = file.read(["id"]).to_pandas()["id"].astype(str)
+    found = stored_refits(record, refits_of_table(file.read(names)), ids)
+    for answers in found.tables(task) if found else ():
+        task.rules.check_answers(answers, task, "an answer of a refit")
+    return found
+
+
+def _open_answers(content: bytes) -> pq.ParquetFile:
     file = pq.ParquetFile(io.BytesIO(content))
     if (rows := file.metadata.num_rows) > MAX_UNITS:
         raise ValueError(f"it has {rows:,} rows, but at most {MAX_UNITS:,} are allowed")
-    known = {"id", *task.rules.answer_columns(task), *task.rules.optional_columns(task)}
-    return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
+    return file
 
 
 def answers_of(read: Callable[[str], bytes | None]) -> AnswersOf:

@@ -87,8 +87,12 @@ def _trained(protocol: str) -> str:
 
 
 def not_verifiable(entry: ResultEntry) -> bool:
-    """Return whether a submission has an interval or p-value of refits, which its predictions cannot reproduce."""
-    refits = entry.result.score.covers != TEST or entry.result.verdict.refitted
+    """Return whether a submission has an interval or p-value of refits, which its predictions cannot reproduce.
+
+    An interval is reproduced from the answers of the refits, which results up to schema 6 lack.
+    """
+    result = entry.result
+    refits = (result.score.covers != TEST and result.refits is None) or result.verdict.refitted
     return bool(entry.pushed_by) and refits
 
 

@@ -32,6 +32,10 @@ TRUSTED: Mapping[Leaf, str] = {
     ("cost",): COST,
     ("cost", "timings"): HOST,
     ("options", "device"): HOST,
+    (
+        "refits",
+        "draws",
+    ): "digest of the training patients drawn in the submitter's run; the scores of its refits are compared",
 }
 """Mapping from the first one or two keys of a path to the reason why the value cannot be compared."""
 SAYS: Mapping[Leaf, str] = {

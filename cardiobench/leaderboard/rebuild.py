@@ -23,14 +23,18 @@ from cardiobench.metrics.load import load_metrics
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.profile import DEFAULT, RunProfile, find_profile
 from cardiobench.results.context import ResultContext
+from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, TRAINING_SEEDS
 from cardiobench.results.score_result import Judgement, ScoreResult
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.refits import ranking_scores
 from cardiobench.scoring.score import score
 from cardiobench.scoring.suites import load_suite
 from cardiobench.scoring.verdict import refits_of
 from cardiobench.stats.variability import BOTH, SEEDS
+from cardiobench.tasks.answers import RefitAnswers
 from cardiobench.tasks.task import metrics_of
 
 EXTERNAL = "predictions"
@@ -109,6 +113,25 @@ class Rules:
         seeds = getattr(self.protocol, "seeds_in_interval", False) and self.options.get("seeds", 0) > 1
         return bool(seeds or self.options.get("refits", 0) > 1)
 
+    @property
+    def refits_made(self) -> int | None:
+        """Return the number of refits or seeds that the options give; None if they give none."""
+        known = [self.options[name] for name in ("refits", "comparison_refits", "seeds") if name in self.options]
+        return max(known, default=None)
+
+    def possible(self, refits: RefitAnswers | None) -> RefitAnswers | None:
+        """Return answers of refits, with the seed of the options, if the protocol makes such refits; else None.
+
+        Predictions of a protocol without training have refits of nothing.
+        """
+        made, variant = self.protocol, _without_conditions(self.task, self.claimed.variant)
+        if isinstance(made, PredictionProtocol) and not made.reads_training(variant):
+            return RefitAnswers(NO_TRAINING)
+        varies = TRAINING_SEEDS if isinstance(made, EnsembleProtocol) else TRAINING_PATIENTS
+        if made is None or refits is None or refits.varies != varies:
+            return None
+        return replace(refits, seed=self.options.get("seed", self.seed))
+
     @cached_property
     def card(self) -> ModelCard | None:
         """Card of the model, or None if it is not registered."""
@@ -179,15 +202,18 @@ class Rebuilt(NamedTuple):
     fixed: Judgement
 
 
-def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -> Rebuilt:
+def rebuild(
+    rules: Rules, answers: pd.DataFrame, refits: RefitAnswers | None = None, data_dir: Path | None = None
+) -> Rebuilt:
     """Score the predictions of a submission under the local rules.
 
-    From the submission, only the facts in `Rules` are used, and two numbers that predictions cannot show: the standard
-    error of an interval that covers refits, and the p-value of refits on embeddings.
+    From the submission, only the facts in `Rules` are used, and numbers that predictions cannot show: the p-value of
+    refits on embeddings, and without answers of refits the standard error of an interval that covers them.
 
     Args:
         rules: Rules for the submitted result.
         answers: Predictions with id and `y_pred`, `p_<class>` or both.
+        refits: Answers of the refits; None if there are none.
         data_dir: Folder with raw or prepared data.
 
     Raises:
@@ -204,7 +230,7 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
     expected = dataset.expected(task, references)
     if rules.out_of_fold:
         expected = len(references) + dataset.absent_units(task) + dataset.unread_units(task)
-    joined = replace(joined, expected=expected, out_of_fold=rules.out_of_fold)
+    joined = replace(joined, expected=expected, out_of_fold=rules.out_of_fold, refits=rules.possible(refits))
     if isinstance(rules.protocol, PredictionProtocol):
         joined = joined.with_floors(rules.protocol.floors(dataset.task_rows(task), task))
     masked = {"overlays": "masked"} if dataset.masked else {}
@@ -226,8 +252,9 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
         profile=claimed.profile,
         seed=rules.seed,
     )
+    context = replace(context, **_interval_scores(rules, joined))
     result = score(joined, references, context)
-    if rules.refitted and claimed.score.covers in SPREADS:
+    if rules.refitted and not joined.refits and claimed.score.covers in SPREADS:
         drawn: dict[str, Any] = {SPREADS[claimed.score.covers]: _spread_scores(claimed, result)}
         result = score(joined, references, replace(context, **drawn))
     fixed = result.verdict
@@ -235,6 +262,16 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
         result = score(replace(joined, information=information), references, context)
     ids = frozenset(name for name in {*references["id"], *references["patient_id"].astype(str)} if not name.isdigit())
     return Rebuilt(result, lambda text: clean_text(text, ids), fixed)
+
+
+def _interval_scores(rules: Rules, joined: Predictions) -> dict[str, Any]:
+    """Return the scores of refits or seeds that the interval includes, for the context of the score."""
+    if not rules.refitted or not joined.refits:
+        return {}
+    scores = ranking_scores(joined)
+    if joined.refits.varies == TRAINING_SEEDS:
+        return {"seed_scores": scores}
+    return {"refit_scores": scores[: rules.options.get("refits", 0)]}
 
 
 def _spread_scores(claimed: ScoreResult, test_only: ScoreResult) -> tuple[float, float]:

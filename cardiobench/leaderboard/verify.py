@@ -17,7 +17,7 @@ from cardiobench.hub.commit import MAIN, Snapshot, Target, read_snapshot
 from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.outgoing import not_a_benchmark_score
 from cardiobench.hub.results_dataset import predictions_path
-from cardiobench.leaderboard.answers import answers_of, equal_answers, read_answers
+from cardiobench.leaderboard.answers import answers_of, equal_answers, read_answers, read_refits
 from cardiobench.leaderboard.conditions import contradictions, declared_conditions
 from cardiobench.leaderboard.costs import other_cost
 from cardiobench.leaderboard.differences import (
@@ -37,7 +37,9 @@ from cardiobench.leaderboard.submissions import count_tries, question_of
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.record import NOT_SEEN, reason_given
+from cardiobench.results.refits import NO_TRAINING
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
+from cardiobench.tasks.answers import RefitAnswers
 
 SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}
 VALUES = {"value", "n", "n_patients", "positives", "patients", "auprc"}
@@ -219,8 +221,11 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
             return Check(name, (*problems, told))
         on_trust = rules.card is None
         if path in answers:
-            again = rebuild(rules, read_answers(answers[path], rules.task), data_dir)
+            content = answers[path]
+            refits = read_refits(content, rules.task, result.refits)
+            again = rebuild(rules, read_answers(content, rules.task), refits, data_dir)
             problems += _differences(rules, again)
+            problems += _invented_refits(rules, refits)
             reason = _of_refits(rules, again)
         elif catalog.spec(rules.task.dataset).redistributable:
             problems.append(f"there is no {path}. Push with --with-predictions")
@@ -273,7 +278,18 @@ def _of_refits(rules: Rules, again: Rebuilt) -> str:
     """Return a sentence on numbers from refits, which predictions cannot reproduce; empty if there are none."""
     if again.result.verdict.refitted:
         return f"{PERMUTED_LABELS} it is p = {again.fixed.p_adjusted:.2g}, {again.fixed.word}"
-    return REFITS if rules.refitted else ""
+    return REFITS if rules.refitted and not rules.claimed.refits else ""
+
+
+def _invented_refits(rules: Rules, refits: RefitAnswers | None) -> Iterator[str]:
+    """Yield reasons why answers are not those of refits: another number of them, or all the same."""
+    if refits is None or refits.varies == NO_TRAINING:
+        return
+    wanted = rules.refits_made
+    if wanted is not None and refits.count not in (wanted, rules.claimed.options.get("refits_made")):
+        yield f"it has {refits.count} refits, but its options give {wanted}"
+    if not refits.vary:
+        yield f"the answers of its {refits.count} refits are all the same, so they are not of different {refits.varies}"
 
 
 def _differences(rules: Rules, rebuilt: Rebuilt) -> Iterator[str]:

@@ -88,10 +88,12 @@ class HeldOut:
     Attributes:
         indices: Positions in `TaskData.rows`.
         values: Predicted numbers or class probabilities, as in `ProtocolOutput`.
+        refits: Values of each refit or repeat (`ProtocolOutput.refits`), none of which was fitted to these patients.
     """
 
     indices: np.ndarray
     values: np.ndarray
+    refits: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,15 +107,20 @@ class ProtocolOutput:
             classes; if one of them is the largest, the answer is `Other`, which is wrong for every class.
         details: Choices made during fitting (regularisation, k, prompt set); added to the result.
         out_of_fold: Must agree with `BaseProtocol.out_of_fold`; protocols need not set it.
-        refits: Values of the same model fitted to other draws of the training patients (`refits.py`); the interval
-            includes the spread of their scores.
+        refits: Values of the same model fitted to other draws of the training patients (`refits.py`), with which models
+            are compared.
+        interval_refits: Number of these refits, the first ones, whose spread the interval of the score includes.
+        drawn: Indices of the training recordings of each refit, those of patients drawn twice twice (`redrawn_rows`).
+        drawn_with: Seed of these draws.
         repeats: Values of several trainings with different seeds, whose mean is `values`; the result has their scores.
+        seeds: Seed of each repeat.
         validation: Predictions for the validation recordings, for later choices such as the threshold (`cut.py`); None
             if there are none. They are not part of the score.
         inner: Predictions of train and validation recordings by patient folds, for choosing the threshold if there are
             few validation patients; None if there are none.
         folds: Fold that holds out each of `indices`, (n,), for out-of-fold predictions. With it the information test
             permutes labels and fits the embeddings again; None permutes the fixed answers, at a third of the level.
+        refit_cuts: Weights like `cut` for each refit; empty to use those of `cut`.
         cut: Weights that multiply class probabilities before the largest is chosen, (classes,), or (n, classes) for
             predictions by several models; None for no weights.
         warnings: Sentences about the fitting that readers of the result must know.
@@ -126,11 +133,16 @@ class ProtocolOutput:
     details: Mapping[str, Any] = field(default_factory=dict)
     out_of_fold: bool = False
     refits: tuple[np.ndarray, ...] = ()
+    interval_refits: int = 0
+    drawn: tuple[np.ndarray, ...] = ()
+    drawn_with: int = 0
     repeats: tuple[np.ndarray, ...] = ()
+    seeds: tuple[int, ...] = ()
     validation: HeldOut | None = None
     inner: HeldOut | None = None
     folds: np.ndarray | None = None
     cut: np.ndarray | None = None
+    refit_cuts: tuple[np.ndarray, ...] = ()
     warnings: tuple[str, ...] = ()
     cost: Cost | None = None
 
@@ -297,6 +309,10 @@ class PredictionProtocol(BaseProtocol):
     def reads_training(self, variant: str) -> bool:
         """Return whether the answer to a recording depends on training recordings, as for all but prompts and a model's own heads."""
         return True
+
+    def without_refits(self) -> Self:
+        """Return the protocol without refits, for predictions that are not compared between models; by default itself."""
+        return self
 
     def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
         """Return the rows whose embeddings a variant needs; no other embedding is read."""

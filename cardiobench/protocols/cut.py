@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cardiobench.data.spec import Task
-from cardiobench.protocols.base import ProtocolOutput, TaskData, Units
+from cardiobench.protocols.base import HeldOut, ProtocolOutput, TaskData, Units
 
 ARGMAX = "the most probable class"
 FEWEST = 50
@@ -70,9 +70,35 @@ def cut_by_validation(data: TaskData, output: ProtocolOutput) -> ProtocolOutput:
             continue
         weights = rate_cut(units.mean(held.values), truth)
         details = {"cut": cut_facts(weights, task), "cut_chosen_on": f"{patients} {source}"}
-        return replace(output, cut=weights, details={**output.details, **details})
+        cuts = _cuts_of_refits(output, held, units, truth, weights)
+        return replace(output, cut=weights, refit_cuts=cuts, details={**output.details, **details})
     few = f": fewer than {FEWEST} patients to choose a cut on" if any(held for _, held in sources) else ""
     return replace(output, details={"cut": f"{ARGMAX}{few}", **output.details})
+
+
+def _cuts_of_refits(
+    output: ProtocolOutput, held: HeldOut, units: Units, truth: np.ndarray, chosen: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return the thresholds of each refit, chosen on the held-out units whose patients were drawn, as often as they were.
+
+    The threshold varies between training sets like the model itself. A draw with a single class keeps the chosen one.
+
+    Args:
+        output: Predictions with their refits.
+        held: Held-out predictions, with those of the refits if there are any.
+        units: Units of these predictions, m.
+        truth: Class codes of the units, (m,).
+        chosen: Thresholds of the model itself.
+    """
+    first = np.unique(units.of_recording, return_index=True)[1]
+    cuts = []
+    for number, rows in enumerate(output.drawn if output.refits else ()):
+        values = held.refits[number] if held.refits else held.values
+        often = np.bincount(rows, minlength=int(held.indices.max()) + 1)[held.indices[first]]
+        labels = np.repeat(truth, often)
+        several = len(np.unique(labels)) > 1
+        cuts.append(rate_cut(np.repeat(units.mean(values), often, axis=0), labels) if several else chosen)
+    return tuple(cuts)
 
 
 def cut_facts(weights: np.ndarray, task: Task) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """k-nearest neighbours by cosine similarity of frozen embeddings."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
 COMPONENT = "protocol knn"
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,10 @@ class NearestNeighbours(PredictionProtocol):
         folds: Number of folds for choosing k.
         max_queries: Maximum number of recordings for choosing k.
         max_train: Maximum number of train and validation recordings to search for neighbours.
-        refits: Number of predictions from other draws of the training patients; the interval of the score then covers
-            test and training patients. 0 for none.
+        refits: Number of predictions from other draws of the training patients whose spread the interval of the score
+            includes, so that it covers test and training patients. 0 for none.
+        comparison_refits: Number of such predictions that are kept for comparisons with other models, if it is larger. 0
+            for none.
         seed: Seed of the patient draws.
         device: Device of large searches; by default that of the run (`--device`). It does not change the neighbours.
         profile: Recipe; other profiles are classes of extensions (`cardiobench.protocols.profile`).
@@ -55,6 +57,7 @@ class NearestNeighbours(PredictionProtocol):
     max_queries: Positive = 20_000
     max_train: Positive = 1_000_000
     refits: Refits = 0
+    comparison_refits: Refits = 20
     seed: Seed = 0
     device: Device = "auto"
     profile: Literal["default"] = "default"
@@ -73,6 +76,10 @@ class NearestNeighbours(PredictionProtocol):
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that follow from the settings of a run."""
         return {"seed": config.seed, "device": config.device}
+
+    def without_refits(self) -> Self:
+        """Return the same protocol without refits."""
+        return replace(self, refits=0, comparison_refits=0)
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings from their neighbours among train and validation."""
@@ -93,13 +100,11 @@ class NearestNeighbours(PredictionProtocol):
         losses = [self._loss(data, truth, rows[:, :k]) for k in allowed]
         best = allowed[int(np.argmin(losses))]
         values = self._predictions(data, self._neighbours(data, train, test, best))
-        refits = tuple(
-            self._predictions(data, self._neighbours(data, drawn, test, best))
-            for drawn in redrawn_rows(data, train, self.refits, self.seed)
-            if len(drawn) >= best
-        )
+        asked_refits = max(self.refits, self.comparison_refits)
+        draws = [one for one in redrawn_rows(data, train, asked_refits, self.seed) if len(one) >= best]
+        refits = tuple(self._predictions(data, self._neighbours(data, drawn, test, best)) for drawn in draws)
         details: dict[str, Any] = {"k": best, "from": list(allowed)}
-        if len(refits) != self.refits:
+        if len(refits) != asked_refits:
             details["refits_made"] = len(refits)
         if len(asked) < len(train):
             details["k_chosen_on"] = _drawn(data, asked, train, self.seed)
@@ -109,8 +114,26 @@ class NearestNeighbours(PredictionProtocol):
         of_validation = np.isin(held, data.indices("validation"))
         validation = HeldOut(held[of_validation], self._predictions(data, rows[of_validation, :best]))
         inner = HeldOut(held, self._predictions(data, rows[:, :best]))
-        found = validation if len(validation.indices) else None
-        return ProtocolOutput(test, values, details, refits=refits, validation=found, inner=inner)
+        found = self._with_refits(data, validation, draws, best) if len(validation.indices) else None
+        return ProtocolOutput(
+            test,
+            values,
+            details,
+            refits=refits,
+            interval_refits=self.refits,
+            drawn=tuple(draws),
+            drawn_with=self.seed,
+            validation=found,
+            inner=inner,
+        )
+
+    def _with_refits(self, data: TaskData, held: HeldOut, draws: Sequence[np.ndarray], k: int) -> HeldOut:
+        """Return predictions of validation recordings with those by neighbours among the drawn patients of the training split."""
+        train = [rows[np.isin(rows, data.indices("train"))] for rows in draws]
+        if any(len(rows) < k for rows in train):
+            return held
+        values = (self._predictions(data, self._neighbours(data, rows, held.indices, k)) for rows in train)
+        return replace(held, refits=tuple(values))
 
     def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (indices to search for neighbours, indices to predict)."""

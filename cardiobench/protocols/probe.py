@@ -1,8 +1,8 @@
 """Linear probe: ridge or logistic regression on frozen embeddings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
@@ -24,13 +24,17 @@ from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
 COMPONENT = "protocol probe"
-VERSION = 2
+VERSION = 3
 
 INNER = 5
 """Number of folds whose predictions give the threshold if there are few validation patients."""
 TIE = 1e-4
 """Relative tolerance between losses; losses within it are considered equal, and the stronger penalty is chosen. Over a
 wide range the loss hardly depends on the penalty, and the solver's tolerance would decide."""
+
+
+Search = tuple[tuple[np.ndarray, np.ndarray], ...]
+"""Held-out recordings of each partition, (m,), and their losses for each penalty, (k, m)."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,9 @@ class LinearProbe(PredictionProtocol):
             Ignored for multilabel tasks, which are scored by ranking.
         min_samples: Number of train and validation recordings below which the choice uses `resamples`.
         resamples: Number of partitions of the patients, with a fifth held out in each.
-        refits: Number of refits of the chosen probe on other draws of the training patients; the interval of the
-            score then covers test and training patients. 0 for none.
+        refits: Number of refits of the chosen probe on other draws of the training patients whose spread the interval of
+            the score includes, so that it covers test and training patients. 0 for none.
+        comparison_refits: Number of refits that are kept for comparisons with other models, if it is larger. 0 for none.
         seed: Seed of the partitions and draws.
         profile: Recipe; other profiles are classes of extensions (`cardiobench.protocols.profile`).
     """
@@ -82,6 +87,7 @@ class LinearProbe(PredictionProtocol):
     min_samples: Positive = 500
     resamples: Repeats = 10
     refits: Refits = 0
+    comparison_refits: Refits = 20
     seed: Seed = 0
     profile: Literal["default"] = "default"
 
@@ -99,6 +105,10 @@ class LinearProbe(PredictionProtocol):
         """Return the options that follow from the settings of a run."""
         return {"seed": config.seed}
 
+    def without_refits(self) -> Self:
+        """Return the same protocol without refits."""
+        return replace(self, refits=0, comparison_refits=0)
+
     def params_for(self, task: Task) -> dict[str, Any]:
         """Return the options shown in a result of a task; multilabel tasks have no class weights."""
         return {**self.get_params(), **({"class_weight": None} if task.rules.answer == "labels" else {})}
@@ -106,8 +116,8 @@ class LinearProbe(PredictionProtocol):
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings with a probe fitted on train and validation."""
         self.check(data.task)
-        output = self._fit_and_predict(data)[1]
-        return replace(output, refits=self._refits(data, output.indices, output.details["penalty"]))
+        _, output, search = self._fit_and_predict(data)
+        return self._with_refits(data, output, search)
 
     def fit(self, data: TaskData) -> FittedProbe:
         """Choose the penalty, fit the probe, and choose its threshold, with the same test predictions as protocol `probe`.
@@ -115,24 +125,24 @@ class LinearProbe(PredictionProtocol):
         Raises:
             NotApplicable: The task has nothing to learn from.
         """
-        model, output = self._fit_and_predict(data)
+        model, output, _ = self._fit_and_predict(data)
         output = cut_by_validation(data, output)
         return FittedProbe(model, output.cut, output.details)
 
-    def _fit_and_predict(self, data: TaskData) -> tuple[LinearModel, ProtocolOutput]:
+    def _fit_and_predict(self, data: TaskData) -> tuple[LinearModel, ProtocolOutput, Search]:
         """Fit the probe, and predict the test recordings and those for choosing the threshold."""
         test = data.indices("test")
-        model, details, validation = self._fit_and_hold_out(data)
+        model, details, validation, search = self._fit_and_hold_out(data)
         inner = self._inner_folds(data, details["penalty"])
         values = model.predict(data.features, test)
-        return model, ProtocolOutput(test, values, details, validation=validation, inner=inner)
+        return model, ProtocolOutput(test, values, details, validation=validation, inner=inner), search
 
-    def _fit_and_hold_out(self, data: TaskData) -> tuple[LinearModel, dict[str, Any], HeldOut | None]:
+    def _fit_and_hold_out(self, data: TaskData) -> tuple[LinearModel, dict[str, Any], HeldOut | None, Search]:
         """Fit the probe, and predict the validation recordings by a model of the same penalty fitted to train only.
 
         Returns:
-            The model; the choices: penalty, basis, its range over partitions, number of recordings; and the
-            predictions of the validation recordings.
+            The model; the choices: penalty, basis, its range over partitions, number of recordings; the predictions of
+            the validation recordings; and the losses of the search.
         """
         check_learnable(data)
         both = data.indices("train", "validation")
@@ -140,9 +150,11 @@ class LinearProbe(PredictionProtocol):
             folds = self._folds(data)
             if data.task.rules.answer == "labels":
                 losses, held_out = self._multilabel_losses(data, folds)
+                search: Search = ()
             else:
                 searched = [self._losses(data, *fold) for fold in folds]
-                losses, held_out = np.array([one for one, _ in searched]), dict(enumerate(searched[-1][1]))
+                losses, held_out = np.array([one.mean(axis=1) for one, _ in searched]), dict(enumerate(searched[-1][1]))
+                search = tuple((held, one) for (_, held), (one, _) in zip(folds, searched, strict=True))
             best = self._stiffest_of_best(losses.mean(axis=0))
             (model,) = self._fit(data, both, self.penalties[best : best + 1], TOLERANCE)
             by_validation = np.array_equal(folds[-1][1], data.indices("validation"))
@@ -156,18 +168,13 @@ class LinearProbe(PredictionProtocol):
             "fitted_on": len(both),
             **self._multilabel_details(data, losses),
         }
-        return model, details, validation
+        return model, details, validation, search
 
     def _validation(self, data: TaskData, penalty: float, values: np.ndarray | None) -> HeldOut | None:
         """Return predictions of the validation recordings; `values` if the search for the penalty has computed them."""
         train, validation = data.indices("train"), data.indices("validation")
-        learnable = len(np.unique(data.patients[train])) > 1
-        if (
-            values is None
-            and len(validation)
-            and learnable
-            and (not data.task.classes or two_answers(data.labels[train]))
-        ):
+        several = len(np.unique(data.patients[train])) > 1
+        if values is None and len(validation) and several and self._learnable(data, train):
             (model,) = self._fit(data, train, (penalty,), SEARCH_TOLERANCE)
             values = model.predict(data.features, validation)
         return None if values is None else HeldOut(validation, values)
@@ -197,12 +204,52 @@ class LinearProbe(PredictionProtocol):
             "penalties_tried": [self.penalties[position] for position in np.flatnonzero(tried)],
         }
 
-    def _refits(self, data: TaskData, test: np.ndarray, penalty: float) -> tuple[np.ndarray, ...]:
-        """Return the predictions of each refit with the chosen penalty."""
-        draws = redrawn_rows(data, data.indices("train", "validation"), self.refits, self.seed)
+    def _with_refits(self, data: TaskData, output: ProtocolOutput, search: Search) -> ProtocolOutput:
+        """Return an output with the predictions of each refit.
+
+        The penalty of a refit is the best one for its patients by the losses of the search. The validation recordings
+        are predicted by fits to the drawn patients of the training split.
+        """
+        both, chosen = data.indices("train", "validation"), output.details["penalty"]
+        draws = list(redrawn_rows(data, both, max(self.refits, self.comparison_refits), self.seed))
+        if not draws:
+            return output
+        penalties = [self._penalty_of_draw(data, rows, search, chosen) for rows in draws]
         with threadpool_limits(1):
-            models = [self._fit(data, rows, (penalty,), SEARCH_TOLERANCE)[0] for rows in draws]
-            return tuple(predict_all(models, data.features, test))
+            values = self._fit_and_predict_each(data, draws, penalties, output.indices)
+            validation = output.validation
+            train = [rows[np.isin(rows, data.indices("train"))] for rows in draws]
+            if validation is not None and all(self._learnable(data, rows) for rows in train):
+                held_out = self._fit_and_predict_each(data, train, penalties, validation.indices)
+                validation = replace(validation, refits=held_out)
+        return replace(
+            output,
+            refits=values,
+            interval_refits=self.refits,
+            drawn=tuple(draws),
+            drawn_with=self.seed,
+            validation=validation,
+        )
+
+    def _penalty_of_draw(self, data: TaskData, rows: np.ndarray, search: Search, chosen: float) -> float:
+        """Return the best penalty if each recording counts as often as its patient was drawn; the chosen one without losses."""
+        often = np.bincount(rows, minlength=len(data.rows))
+        losses = [losses @ often[held] / often[held].sum() for held, losses in search if often[held].any()]
+        return self.penalties[self._stiffest_of_best(np.mean(losses, axis=0))] if losses else chosen
+
+    def _fit_and_predict_each(
+        self, data: TaskData, draws: Sequence[np.ndarray], penalties: Sequence[float], indices: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Return the predictions of some recordings by a model fitted to the rows of each draw."""
+        models = [
+            self._fit(data, rows, (penalty,), SEARCH_TOLERANCE)[0]
+            for rows, penalty in zip(draws, penalties, strict=True)
+        ]
+        return tuple(predict_all(models, data.features, indices))
+
+    def _learnable(self, data: TaskData, rows: np.ndarray) -> bool:
+        """Return whether a model can be fitted to some rows."""
+        return len(rows) > 1 and (not data.task.classes or two_answers(data.labels[rows]))
 
     def _stiffest_of_best(self, losses: np.ndarray) -> int:
         """Return the position of the strongest penalty whose loss is the lowest, within the tolerance `TIE`."""
@@ -230,15 +277,14 @@ class LinearProbe(PredictionProtocol):
         return folds
 
     def _losses(self, data: TaskData, fit: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the loss on held-out recordings for each penalty, (k,), and their predictions."""
+        """Return the loss of each held-out recording for each penalty, (k, m), and their predictions."""
         truth = data.labels[held]
         models = self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
         predicted = predict_all(models, data.features, held)
         if data.task.rules.answer == "number":
-            return np.array([np.abs(values - truth).mean() for values in predicted]), predicted
-        of_truth = [values[np.arange(len(truth)), truth] for values in predicted]
-        losses = [-np.log(np.maximum(values, np.finfo(np.float64).eps)).mean() for values in of_truth]
-        return np.array(losses), predicted
+            return np.array([np.abs(values - truth) for values in predicted]), predicted
+        of_truth = np.array([values[np.arange(len(truth)), truth] for values in predicted])
+        return -np.log(np.maximum(of_truth, np.finfo(np.float64).eps)), predicted
 
     def _multilabel_losses(
         self, data: TaskData, folds: list[tuple[np.ndarray, np.ndarray]]

@@ -1,6 +1,5 @@
 """Compare results with references on the same task, such as training from scratch or the model's own probe."""
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -13,13 +12,12 @@ from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.compare import Comparison, compare
-from cardiobench.scoring.compare_spread import with_spread
 from cardiobench.scoring.ranks import correct_together
-from cardiobench.stats.variability import SEEDS
 
 WORDS = {
     "better": "better than",
     "worse": "worse than",
+    "answers differ": "with answers that differ from those of",
     "equivalent": "equivalent to",
     "undecided": "not distinguishable from",
     "too few to say": "too few patients to be compared with",
@@ -137,11 +135,6 @@ def _same_model(one: ScoreResult, other: ScoreResult) -> bool:
     )
 
 
-def _seed_spread(*results: ScoreResult) -> float:
-    """Return the standard deviation that seeds add to a score difference; 0 if no interval covers seeds."""
-    return math.hypot(*(one.options.get("seed_sd", 0.0) for one in results if one.score.covers == SEEDS))
-
-
 Pair = tuple[ResultEntry, ResultEntry, str]
 """Result, reference, and name of the reference."""
 
@@ -151,8 +144,7 @@ def _compared(pairs: Sequence[Pair]) -> list[Beside]:
     found: list[Comparison | str] = []
     for entry, other, _ in pairs:
         try:
-            one = compare(predictions_of(entry), predictions_of(other))
-            found.append(with_spread(one, _seed_spread(entry.result, other.result)))
+            found.append(compare(predictions_of(entry), predictions_of(other)))
         except CardioBenchError as error:
             found.append(str(error))
     corrected = iter(correct_together([one for one in found if isinstance(one, Comparison)]))
@@ -189,5 +181,5 @@ def markdown(entries: Sequence[ResultEntry]) -> str:
     if not found:
         return ""
     lines = [f"* {tables.markdown_text(f'{one.model}, {one.text}')}" for one in found]
-    note = "Differences are paired over the same test patients and have 95 % intervals, which include training seeds if the interval of the score does. P-values are corrected for all comparisons of this list (Holm). They do not affect ranks.\n\n"
+    note = "Differences are paired over the same test patients and have 95 % intervals, which cover other training patients or seeds if both results have refits with the same draws. P-values are corrected for all comparisons of this list (Holm). They do not affect ranks.\n\n"
     return "## Beside references\n\n" + note + "\n".join(lines) + "\n"

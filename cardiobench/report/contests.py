@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.report.overview import find_task, ranked
 from cardiobench.results.collect import ResultEntry, collect
 from cardiobench.results.paths import BESIDE
-from cardiobench.results.predictions_file import load_predictions
+from cardiobench.results.predictions_file import load_predictions, load_refits
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import EXTERNAL, ScoreResult
 from cardiobench.results.versions import data_version_key, describe_version, same_version
@@ -20,7 +20,7 @@ from cardiobench.scoring.compare import same_rows
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.ranks import Contest
 from cardiobench.scoring.suites import list_suites, load_suite
-from cardiobench.tasks.answers import TableAnswers
+from cardiobench.tasks.answers import TableAnswers, stored_refits
 
 Comparable = dict[Contest, dict[str, TableAnswers]]
 Groups = dict[Contest, list[ResultEntry]]
@@ -281,7 +281,8 @@ def predictions_of(entry: ResultEntry) -> TableAnswers:
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
     task, expected, source = catalog.task(result.task), result.expected, result.model["name"]
     answers: TableAnswers = task.rules.stored_answers(frame, task, expected, source)
-    return answers
+    columns = load_refits(result, entry.predictions) if result.refits else {}
+    return replace(answers, refits=stored_refits(result.refits, columns, frame["id"]))
 
 
 def result_file(source: object) -> Path | None:

@@ -118,6 +118,7 @@ def outcome(pair: Pair) -> str:
     texts = {
         "a": f"{pair.a} is better",
         "b": f"{pair.b} is better",
+        "answers differ": "these two sets of answers differ",
         "equivalent": f"equivalent within {comparison.text(comparison.margin or 0.0)}",
         "undecided": f"undecided (could have seen {comparison.text(comparison.detectable)})",
     }

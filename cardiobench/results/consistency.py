@@ -11,6 +11,7 @@ from cardiobench.metrics.load import find_numbers
 from cardiobench.metrics.number import TOLERANCE, Number
 from cardiobench.results.cost import Cost
 from cardiobench.results.record import NOT_SEEN, reason_given
+from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, TRAINING_SEEDS, Refits
 from cardiobench.results.score_result import (
     OLDER_RULES,
     Bounds,
@@ -159,8 +160,17 @@ def _of_cost(cost: Cost) -> Iterator[str]:
         yield f"{cost.parameters} parameters and {cost.flops:g} operations, reason '{cost.reason}'"
 
 
-FIRST_RULES = 3
-"""First version of the rules with verdicts; results under older rules lose their verdict when loaded."""
+def _of_refits(refits: Refits) -> Iterator[str]:
+    known = (TRAINING_PATIENTS, TRAINING_SEEDS) if refits.count else (NO_TRAINING,)
+    if refits.varies not in known:
+        yield f"{refits.count} refits that vary by {refits.varies}"
+    for key, scores in refits.scores.items():
+        if len(scores) != refits.count:
+            yield f"{len(scores)} scores of {key} for {refits.count} refits"
+
+
+FIRST_RULES = 4
+"""Version of the rules of the current schema; results of older schemas lose their verdict when loaded."""
 CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
     Estimate: _of_estimate,
     Judgement: _of_judgement,
@@ -168,6 +178,7 @@ CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
     Breakdown: _of_breakdown,
     ClassScore: _of_class,
     Cost: _of_cost,
+    Refits: _of_refits,
 }
 NEEDS: Mapping[Verdict, Callable[[Judgement], bool]] = {
     Verdict.ABOVE: lambda verdict: verdict.low > 0 and verdict.p_adjusted < LEVEL,

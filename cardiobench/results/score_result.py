@@ -26,6 +26,7 @@ from cardiobench.results.record import (
     Record,
     Stamp,
 )
+from cardiobench.results.refits import Refits
 from cardiobench.results.verdict import LEVEL, Verdict
 
 OLDER_RULES = "scored by older rules, score again"
@@ -235,10 +236,12 @@ class ScoreResult(Record):
         predictions_sha256: SHA-256 of the predictions file; empty if not saved.
         stamp: Versions, seed and time.
         cost: Cost of the embeddings; None for external predictions and up to schema 5.
+        refits: Scores of the same model fitted to other draws of its training data, for comparisons between models; None
+            if there are none, as for external predictions and up to schema 6.
     """
 
-    schema: ClassVar[int] = 6
-    older: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5)
+    schema: ClassVar[int] = 7
+    older: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5, 6)
     task: Name
     metric: Name
     higher_is_better: bool
@@ -259,7 +262,7 @@ class ScoreResult(Record):
     per_class: Mapping[str, ClassScore] = field(default_factory=dict)
     generated: bool = False
     out_of_fold: bool | None = False
-    rules: int = 3
+    rules: int = 4
     seen_in_pretraining: bool | None = None
     warnings: tuple[str, ...] = ()
     predictions_sha256: str = ""
@@ -267,6 +270,7 @@ class ScoreResult(Record):
     numbers: Mapping[str, NumberFacts] = field(default_factory=dict)
     further: Mapping[str, Number] = field(default_factory=dict)
     cost: Cost | None = None
+    refits: Refits | None = None
 
     def __str__(self) -> str:
         # Refer to the module, because `printing` imports this one.
@@ -364,12 +368,10 @@ class ScoreResult(Record):
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Upgrade a result from an older schema.
 
-        Schemas 2 and 3 lack `out_of_fold` and `numbers`, and schema 2 has no multilabel tasks. They keep their scores
-        but must be scored again, because their verdicts follow older rules; schema 1 has none. Schema 5 follows the
-        current rules and only lacks costs.
+        Schemas 2 and 3 lack `out_of_fold` and `numbers`, schema 2 has no multilabel tasks, schemas up to 5 lack costs
+        and schemas up to 6 lack refits. They keep their scores but must be scored again, because their verdicts follow
+        older rules; schema 1 has none.
         """
-        if record["schema"] == 5:
-            return dict(record)
         record = {**record, **({"out_of_fold": None} if record["schema"] < 4 else {})}
         try:
             if record["schema"] > 1:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.results.context import ResultContext
@@ -35,7 +36,7 @@ class Answered:
     context: ResultContext
     table: pd.DataFrame
     stamp: Mapping[str, Any]
-    validation: pd.DataFrame | None = None
+    validation: TableAnswers | None = None
 
 
 def save_answered(cell: TaskCell, answered: Answered, started: float) -> tuple[ScoreResult, list[Path]]:
@@ -57,4 +58,18 @@ def save_answered(cell: TaskCell, answered: Answered, started: float) -> tuple[S
         "seconds": round(time.perf_counter() - started, 3),
     }
     result = replace(result, stamp={**result.stamp, **stamp})
-    return save_scored(result, answered.table, cell.path, answered.validation)
+    validation = answered.validation
+    return save_scored(
+        result,
+        answered.table,
+        cell.path,
+        None if validation is None else validation.frame,
+        refits=_columns(answered.answers),
+        validation_refits=_columns(validation),
+    )
+
+
+def _columns(answers: TableAnswers | FrameAnswers | None) -> Mapping[str, np.ndarray]:
+    """Return the answers of refits to save next to a table."""
+    refits = answers.refits if isinstance(answers, TableAnswers) else None
+    return refits.columns if refits else {}

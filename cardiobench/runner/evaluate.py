@@ -16,11 +16,12 @@ from cardiobench.core.libraries import as_text, library_warnings
 from cardiobench.data.examine import remarked_sentence
 from cardiobench.data.media.checks import CHECKS
 from cardiobench.embeddings.store import Embeddings
-from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.protocols.ensemble import EnsembleProtocol
+from cardiobench.protocols.refits import digest_of_draws, digest_of_seeds
+from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, TRAINING_SEEDS
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import Answered, save_answered
 from cardiobench.runner.cell import NOTHING, Cell, FrameCell, TaskCell
@@ -34,6 +35,8 @@ from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import join_references
 from cardiobench.runner.refitted import refitted_information
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.refits import ranking_scores
+from cardiobench.tasks.answers import RefitAnswers, stack_refits
 
 
 def make_cells(
@@ -159,9 +162,12 @@ def answer_recordings(
         out_of_fold=protocol.out_of_fold,
     )
     predictions = predictions.with_floors(floors)
-    seeds = seed_scores(predictions, data, output)
+    trains = not isinstance(protocol, PredictionProtocol) or protocol.reads_training(cell.variant)
+    refits = refit_answers(data, output, predictions.frame["id"]) if trains else RefitAnswers(NO_TRAINING)
+    predictions = replace(predictions, refits=refits)
+    seeds = seed_scores(predictions)
     context = cell.context({**output.details, **seeds})
-    refits = ranking_scores(predictions, data, output, output.refits)
+    interval_refits = ranking_scores(predictions)[: output.interval_refits]
     warnings = (
         *context.warnings,
         *output.warnings,
@@ -174,9 +180,11 @@ def answer_recordings(
     }
     if cell.protocol.seeds_in_interval:
         context = replace(context, seed_scores=seeds.get("seed_scores", ()))
-    context = replace(context, refit_scores=refits, warnings=warnings, cost=output.cost or data.embeddings.cost)
+    context = replace(
+        context, refit_scores=interval_refits, warnings=warnings, cost=output.cost or data.embeddings.cost
+    )
     predictions = replace(predictions, information=refitted_information(predictions, data, output, context.seed))
-    validation = validation_frame(cell, data, output, references)
+    validation = validation_answers(cell, data, output, references)
     return Answered(predictions, references, context, predictions.frame, stamp, validation)
 
 
@@ -189,37 +197,46 @@ def remark_warnings(embeddings: Embeddings) -> list[str]:
     return [sentence] if sentence else []
 
 
-def validation_frame(
+def validation_answers(
     cell: TaskCell, data: TaskData, output: ProtocolOutput, references: pd.DataFrame
-) -> pd.DataFrame | None:
+) -> Predictions | None:
     """Join validation predictions with their references; None if the protocol has none."""
     if output.validation is None:
         return None
-    held_out = replace(output, indices=output.validation.indices, values=output.validation.values)
+    held = output.validation
+    held_out = replace(output, indices=held.indices, values=held.values)
     answers = aggregate(data, held_out)
     source = cell.model.name
-    return Predictions.join(references, answers, cell.task, source=source, split="validation", allow_missing=True).frame
+    joined = Predictions.join(references, answers, cell.task, source=source, split="validation", allow_missing=True)
+    if output.refits:
+        held_out = replace(held_out, refits=held.refits)
+    else:
+        held_out = replace(held_out, repeats=held.refits)
+    return replace(joined, refits=refit_answers(data, held_out, joined.frame["id"]))
 
 
-def ranking_scores(
-    predictions: Predictions, data: TaskData, output: ProtocolOutput, values: Sequence[np.ndarray]
-) -> list[float]:
-    """Return the ranking metric of alternative predictions on the scored units; empty for a single class.
+def refit_answers(data: TaskData, output: ProtocolOutput, ids: pd.Series) -> RefitAnswers | None:
+    """Return the answers of the refits, or of the trainings with other seeds if there are no refits; None for fewer than two.
 
     Args:
-        predictions: Predictions of the model.
         data: Task data.
         output: Output of the protocol.
-        values: Values that replace those of `output`.
+        ids: Ids of the units to keep.
     """
-    metric = load_metric(data.task.metrics[0])
-    if data.task.classes and predictions.frame["y_true"].nunique() < 2:
-        return []
-    samples = (predictions.with_answers(aggregate(data, replace(output, values=one))).sample() for one in values)
-    return [metric.value(sample)[metric.primary_key] for sample in samples]
+    values = output.refits or output.repeats
+    if len(values) < 2 or not (output.drawn or output.seeds):
+        return None
+    cuts = output.refit_cuts or (output.cut,) * len(values)
+    tables = [aggregate(data, replace(output, values=one, cut=cut)) for one, cut in zip(values, cuts, strict=True)]
+    if output.refits:
+        origin = TRAINING_PATIENTS, output.drawn_with, digest_of_draws(data, output.drawn)
+    else:
+        origin = TRAINING_SEEDS, output.seeds[0], digest_of_seeds(output.seeds)
+    return stack_refits(tables, ids, data.task, *origin)
 
 
-def seed_scores(predictions: Predictions, data: TaskData, output: ProtocolOutput) -> dict[str, Any]:
+def seed_scores(predictions: Predictions) -> dict[str, Any]:
     """Return the ranking metric of each training run and their standard deviation."""
-    scores = ranking_scores(predictions, data, output, output.repeats)
+    varies = predictions.refits.varies if predictions.refits else NO_TRAINING
+    scores = ranking_scores(predictions) if varies == TRAINING_SEEDS else []
     return {"seed_scores": scores, "seed_sd": float(np.std(scores, ddof=1))} if len(scores) > 1 else {}

@@ -17,6 +17,7 @@ from cardiobench.results.printing import PrintedTable, html_table, text_table
 from cardiobench.scoring.families import margin
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.pairs import Outcome, outcome
+from cardiobench.scoring.refits import ANSWERS, variation_of_answers
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
@@ -35,6 +36,7 @@ from cardiobench.stats.paired import (
     wider,
 )
 from cardiobench.stats.unequal import stretch_of_mean, stretch_of_tables, stretch_of_weights
+from cardiobench.stats.variability import BOTH, SEEDS
 from cardiobench.tasks.answers import TableAnswers
 
 
@@ -63,6 +65,9 @@ class Comparison:
         number: Direction, range and unit of the metric.
         p_adjusted: P-value corrected for the family of comparisons, or the p-value itself if there is no family.
         labels: Sentence about the compared labels; empty except for multilabel tasks.
+        covers: Sources of variation that intervals and p-value include (`scoring.refits.Variation`). Without the
+            variation of the training, the outcome is about two sets of answers, not about models.
+        refits: Number of refits, or of trainings with other seeds, behind this.
     """
 
     task: str
@@ -85,6 +90,8 @@ class Comparison:
     number: Number = field(repr=False)
     p_adjusted: float = np.nan
     labels: str = ""
+    covers: str = ANSWERS
+    refits: int = 0
 
     def __str__(self) -> str:
         title, columns, rows = self._table
@@ -108,8 +115,8 @@ class Comparison:
             (second, self.text(self.b), ""),
             ("difference", self.text(self.difference), self.ends),
         ]
-        labels = f", {self.labels}" if self.labels else ""
-        return PrintedTable(f"{self.task}, {units}{labels}", (self.metric_name, "score", "95 % CI"), rows)
+        about = "".join(f", {text}" for text in (self.labels, self.scope) if text)
+        return PrintedTable(f"{self.task}, {units}{about}", (self.metric_name, "score", "95 % CI"), rows)
 
     @property
     def _conclusion(self) -> str:
@@ -119,9 +126,21 @@ class Comparison:
         return f"{p}: {self._words}"
 
     @property
+    def scope(self) -> str:
+        """Training variation behind the difference in words; empty for models that do not train."""
+        if self.covers == ANSWERS:
+            return "answers only: other training patients are not covered"
+        sources = {BOTH: "refits on other training patients", SEEDS: "trainings with other seeds"}
+        return f"{self.refits} {sources[self.covers]}" if self.covers in sources else ""
+
+    @property
     def outcome(self) -> Outcome:
-        """The outcome for the first model: better, worse, equivalent to the second, or undecided."""
-        return outcome(self._found, self.difference, self.p_adjusted, self.margin, self.higher_is_better)
+        """The outcome for the first model: better, worse, equivalent to the second, or undecided.
+
+        Without the variation of the training there is no better model, but two sets of answers may differ.
+        """
+        found = outcome(self._found, self.difference, self.p_adjusted, self.margin, self.higher_is_better)
+        return "answers differ" if self.covers == ANSWERS and found in ("better", "worse") else found
 
     @property
     def _found(self) -> Difference:
@@ -130,7 +149,7 @@ class Comparison:
 
     @property
     def better(self) -> str:
-        """The better model, `a` or `b`; else `equivalent`, `undecided` or `too few to say`."""
+        """The better model, `a` or `b`; else `answers differ`, `equivalent`, `undecided` or `too few to say`."""
         return {"better": "a", "worse": "b"}.get(self.outcome, self.outcome)
 
     @property
@@ -146,8 +165,12 @@ class Comparison:
         match self.outcome:
             case "better" | "worse":
                 return f"{self.names[self.outcome == 'worse']} is better"
+            case "answers differ":
+                higher = (self.difference > 0) == self.higher_is_better
+                return f"these two sets of answers differ, in favour of {self.names[not higher]}"
             case "equivalent":
-                return f"equivalent within ±{self.text(self.margin or 0.0)} {self._unit}".rstrip()
+                of = "these two sets of answers are " if self.covers == ANSWERS else ""
+                return f"{of}equivalent within ±{self.text(self.margin or 0.0)} {self._unit}".rstrip()
             case "undecided":
                 seen = f"{self.text(self.detectable)} {self._unit}".rstrip()
                 return f"undecided, only differences above about {seen} are usually seen with these {self.n_patients} patients"
@@ -178,6 +201,9 @@ def compare(
     a: TableAnswers, b: TableAnswers, metric: str | None = None, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
     """Compare two models on the same patients.
+
+    Intervals and p-value cover the variation of the training, if both models have refits with the same draws or do not
+    train; otherwise they compare two sets of answers (`scoring.refits`).
 
     Missing answers count as wrong in both scores. Intervals and p-value then cover both extremes: the missing answers
     of one model wrong and those of the other right, and the reverse.
@@ -210,16 +236,19 @@ def compare(
             f"{metric} needs probabilities, but one of the two has only decisions. Compare by {loaded.name}."
         )
     key = loaded.primary_key
-    if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
+    chosen = comparable_labels(first.y_true, clusters) if first.multilabel else np.ones(0, dtype=bool)
+    if chosen.any():
         first, second = first.take_classes(chosen), second.take_classes(chosen)
         labels = f"over {chosen.sum()} of {len(chosen)} labels, those that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
     elif first.multilabel:
         labels = f"no label that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
     scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])
     difference, found = scores[0] - scores[1], UNKNOWN
+    varied = variation_of_answers(a, other, lambda sample: _of_labels(loaded, key, sample, chosen))
     enough = clusters.count >= MIN_PATIENTS and not labels.startswith("no ")
     if enough and not np.isnan(difference):
         found = paired_difference(loaded, key, first, second, clusters, len(a.task.classes), resamples, seed)
+        found = varied.add_to(found, difference, clusters.count)
     return Comparison(
         task=a.task.name,
         metric=key,
@@ -241,7 +270,14 @@ def compare(
         number=loaded.numbers[key],
         p_adjusted=found.p_value,
         labels=labels,
+        covers=varied.covers,
+        refits=varied.refits,
     )
+
+
+def _of_labels(metric: Metric, key: str, sample: ScoringInput, chosen: np.ndarray) -> float:
+    """Return a score over the chosen labels, bool (K,), or over all classes if none is chosen."""
+    return float(metric.value(sample.take_classes(chosen) if chosen.any() else sample)[key])
 
 
 def _worst_case(both_wrong: Comparison, *extremes: Comparison) -> Comparison:

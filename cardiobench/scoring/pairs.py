@@ -18,7 +18,7 @@ from cardiobench.results.verdict import LEVEL
 from cardiobench.stats.holm import holm
 from cardiobench.stats.paired import Difference, MeanDifferences
 
-Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
+Outcome = Literal["better", "worse", "answers differ", "equivalent", "undecided", "too few to say"]
 COMPLETE = 0.9
 """Smallest share of the tasks of a table that a model needs for a place."""
 UNPAIRED = "The comparison is unpaired, because a board has no predictions: it distinguishes fewer models than `cardiobench compare`."

@@ -69,6 +69,7 @@ def score(
         bounds=evidence.bounds,
         per_class=scored.per_class(),
         cost=context.cost,
+        refits=scored.refits(overall),
         generated=context.generated,
         out_of_fold=answers.out_of_fold,
         seen_in_pretraining=context.seen_in_pretraining,

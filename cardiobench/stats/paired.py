@@ -67,6 +67,39 @@ def percentiles(observed: float, drawn: np.ndarray, factor: float) -> Difference
     return Difference(low, high, inner_low, inner_high, se, p)
 
 
+def with_refits(found: Difference, difference: float, spread: float, refits: int, patients: int) -> Difference:
+    """Add the variation between training sets or seeds to a difference over test patients.
+
+    Each end of an interval moves by the root of the sum of squares. The arm over test patients gives a standard error at
+    the level of its interval, to which the spread is added; the new arm is a quantile of Student's t with the degrees of
+    freedom of Satterthwaite's formula, because the spread of 20 refits is itself estimated.
+
+    Args:
+        found: Difference over test patients.
+        difference: Observed difference.
+        spread: Standard deviation of the difference over refits (`variability.paired_refit_spread`).
+        refits: Number of refits.
+        patients: Number of test patients.
+    """
+    if not spread > 0 or np.isnan(found.p_value):
+        return found
+
+    def arm(end: float, level: float) -> float:
+        se = abs(end - difference) / scipy.stats.norm.ppf(level)
+        return float(scipy.stats.t.ppf(level, freedom(se)) * np.hypot(se, spread))
+
+    def freedom(se: float) -> float:
+        parts = np.array([spread, se]) ** 2
+        return float(parts.sum() ** 2 / (parts**2 / [refits - 1, max(patients - 1, 1)]).sum())
+
+    low, high = difference - arm(found.low, 0.975), difference + arm(found.high, 0.975)
+    inner = difference - arm(found.inner_low, 0.95), difference + arm(found.inner_high, 0.95)
+    towards = (found.low if difference > 0 else found.high) - difference
+    se = abs(towards) / scipy.stats.norm.ppf(0.975)
+    p = float(2 * scipy.stats.t.sf(abs(difference) / np.hypot(se, spread), freedom(se)))
+    return Difference(low, high, *inner, float(np.hypot(found.se, spread)), max(found.p_value, p))
+
+
 def two_sided(differences: Sequence[float] | np.ndarray) -> float:
     """Compute the two-sided p-value of no difference: twice the smaller share of draws on either side of zero.
 

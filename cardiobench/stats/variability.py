@@ -41,6 +41,43 @@ def training_spread(scores: Sequence[float]) -> float:
     return float(np.std(np.asarray(scores, dtype=np.float64), ddof=1))
 
 
+def paired_refit_spread(scores_a: Sequence[float], scores_b: Sequence[float]) -> float:
+    """Compute the standard deviation of the difference of two models over refits on the same draws.
+
+    Args:
+        scores_a: Score of each refit of one model, (R,).
+        scores_b: Score of each refit of the other, with the same draws in the same order, (R,).
+
+    Returns:
+        The standard deviation over the refits whose scores are defined; NaN for fewer than two.
+
+    Raises:
+        ValueError: The numbers of refits differ.
+    """
+    if len(scores_a) != len(scores_b):
+        raise ValueError(f"{len(scores_a)} and {len(scores_b)} refits; paired refits need the same draws")
+    differences = np.asarray(scores_a, dtype=np.float64) - np.asarray(scores_b, dtype=np.float64)
+    known = differences[~np.isnan(differences)]
+    return training_spread(known.tolist()) if len(known) > 1 else float("nan")
+
+
+def mean_over_tasks(scores: Sequence[Sequence[float]]) -> npt.NDArray[np.float64]:
+    """Average the scores of each refit over tasks, (R,).
+
+    Refit r of every task is averaged first, because tasks of one dataset share the draws of their training patients.
+
+    Args:
+        scores: Scores of the refits of each task, (T, R).
+
+    Raises:
+        ValueError: The numbers of refits differ between tasks.
+    """
+    counts = sorted({len(one) for one in scores})
+    if len(counts) != 1:
+        raise ValueError(f"tasks with {counts} refits; the mean over tasks needs the same number")
+    return np.asarray(scores, dtype=np.float64).mean(axis=0)
+
+
 def widen(estimate: Estimate, spread: float, level: float = LEVEL, covers: str = BOTH) -> Estimate:
     """Widen an interval over test patients by the spread over training sets or seeds.
 

@@ -1,6 +1,6 @@
 """Answers of a table joined with their references: one row per unit."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -11,6 +11,7 @@ import pandas as pd
 from cardiobench.core.errors import BadPredictions, first_n
 from cardiobench.core.tables import write_parquet
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.refits import Refits
 from cardiobench.stats.information import Information
 from cardiobench.tasks.task import Task
 
@@ -68,6 +69,99 @@ def check_classes(answers: pd.DataFrame, task: Task, source: str) -> None:
 
 
 @dataclass(frozen=True)
+class RefitAnswers:
+    """Answers of the same model fitted to other draws of its training data.
+
+    Attributes:
+        varies: Source of variation (`results.refits.Refits.varies`).
+        seed: Seed of the draws, or of the first training.
+        draws: Digest of what was drawn.
+        columns: Column of answers -> answers of R refits, (n, R) float32 or class names; empty if nothing varies.
+        ids: Ids of the n rows.
+    """
+
+    varies: str
+    seed: int = 0
+    draws: str = ""
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+
+    @property
+    def count(self) -> int:
+        """Number of refits; 0 if nothing varies."""
+        return next((values.shape[1] for values in self.columns.values()), 0)
+
+    @property
+    def vary(self) -> bool:
+        """Return whether answers differ between refits, or are the same for all rows because nothing was learned."""
+        every = self.columns.values()
+        differ = any(bool((values != values[:, :1]).any()) for values in every)
+        return differ or not any(bool((values != values[:1]).any()) for values in every)
+
+    def take(self, ids: pd.Series) -> Self:
+        """Return the rows with these ids, in their order."""
+        rows = pd.Index(self.ids).get_indexer(ids)
+        return replace(self, columns={name: one[rows] for name, one in self.columns.items()}, ids=ids.to_numpy())
+
+    def tables(self, task: Task) -> Iterator[pd.DataFrame]:
+        """Yield the answers of each refit: id and the columns of answers of the task."""
+        for number in range(self.count):
+            columns = {name: values[:, number] for name, values in self.columns.items()}
+            answers = pd.DataFrame({"id": self.ids, **columns})
+            yield pd.concat([answers[["id"]], task.rules.complete_answers(answers, task)], axis=1)
+
+
+def refit_columns(task: Task) -> list[str]:
+    """Return the columns of answers stored for each refit: all, without classes that follow from their probabilities."""
+    derived = {"y_pred"} if task.rules.answer == "labels" else set()
+    return [name for name in task.rules.answer_columns(task) if name not in derived]
+
+
+def stack_refits(
+    tables: Sequence[pd.DataFrame], ids: pd.Series, task: Task, varies: str, seed: int, draws: str
+) -> RefitAnswers:
+    """Return the answers of refits as arrays, with numbers in single precision.
+
+    Args:
+        tables: Answers of each refit: id and the columns of answers.
+        ids: Ids of the rows to keep.
+        task: Task that is answered.
+        varies: Source of variation.
+        seed: Seed of the draws.
+        draws: Digest of what was drawn.
+    """
+    places = [pd.Index(one["id"].astype(str)).get_indexer(ids) for one in tables]
+    columns = {}
+    for name in refit_columns(task):
+        if not all(name in one for one in tables):
+            continue
+        stacked = np.stack([one[name].to_numpy()[rows] for one, rows in zip(tables, places, strict=True)], axis=1)
+        columns[name] = stacked if stacked.dtype == object else stacked.astype(np.float32)
+    return RefitAnswers(varies, seed, draws, columns, ids.to_numpy())
+
+
+def stored_refits(record: Refits | None, columns: Mapping[str, np.ndarray], ids: pd.Series) -> RefitAnswers | None:
+    """Return the answers of refits that are saved next to a result.
+
+    Args:
+        record: Refits of the result.
+        columns: Column of answers -> answers of the refits, (n, R).
+        ids: Ids of the n rows.
+
+    Raises:
+        BadPredictions: The numbers of refits differ.
+    """
+    if record is None:
+        return None
+    found = RefitAnswers(record.varies, record.seed, record.draws, columns, ids.to_numpy())
+    if found.count != record.count:
+        raise BadPredictions(
+            f"the result has scores of {record.count} refits, but its predictions have {found.count}. Repeat the run that created it."
+        )
+    return found
+
+
+@dataclass(frozen=True)
 class TableAnswers:
     """Answers to a task, joined with their references.
 
@@ -84,6 +178,7 @@ class TableAnswers:
         information: Result of an information test that needs more than these answers, such as refits; None to permute
             these answers.
         floors: Mapping from name to answers for the same rows that use no recording.
+        refits: Answers of refits, with which models are compared; None if there are none, as for answers from elsewhere.
     """
 
     task: Task
@@ -95,6 +190,7 @@ class TableAnswers:
     out_of_fold: bool = False
     information: Information | None = None
     floors: Mapping[str, ScoringInput] = field(default_factory=dict)
+    refits: RefitAnswers | None = None
 
     @property
     def patients(self) -> np.ndarray:
@@ -110,6 +206,22 @@ class TableAnswers:
         rows = pd.Index(answers["id"].astype(str)).get_indexer(self.frame["id"])
         columns = {name: answers[name].to_numpy()[rows] for name in answers.columns if name != "id"}
         return replace(self, frame=self.frame.assign(**columns))
+
+    def of_refits(self) -> Iterator[Self]:
+        """Yield the same units with the answers of each refit; nothing without refits.
+
+        Units without an answer of the refits, whose answers were filled in, keep theirs.
+        """
+        if self.refits is None:
+            return
+        rows = pd.Index(self.refits.ids).get_indexer(self.frame["id"])
+        for answers in self.refits.tables(self.task):
+            columns = {
+                name: np.where(rows < 0, self.frame[name], answers[name].to_numpy()[rows])
+                for name in answers.columns
+                if name != "id"
+            }
+            yield replace(self, frame=self.frame.assign(**columns), refits=None)
 
     def with_floors(self, floors: Mapping[str, pd.DataFrame]) -> Self:
         """Return the same answers with additional floors, each of which answers all of these units."""

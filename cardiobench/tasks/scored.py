@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
+from cardiobench.results.refits import Refits
 from cardiobench.results.score_result import Bounds, Breakdown, ClassScore, Estimate, Floor
 from cardiobench.stats.information import Information
 
@@ -100,6 +101,10 @@ class Scored(ABC):
     @abstractmethod
     def coverage(self) -> Mapping[str, int | None]:
         """Return the number of `scored` and `expected` units or frames."""
+
+    def refits(self, overall: Mapping[str, Estimate]) -> Refits | None:
+        """Return the scores of refits for the numbers in `overall`; by default none."""
+        return None
 
     def per_class(self) -> dict[str, ClassScore]:
         """Return scores of single classes; by default none."""

@@ -15,6 +15,7 @@ from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.context import ResultContext
+from cardiobench.results.refits import Refits
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metrics, further_numbers
@@ -138,6 +139,18 @@ class ScoredTable(Scored):
     def further(self) -> dict[str, float]:
         """Return the numbers of the metrics that are only in the file."""
         return further_numbers(self.metrics, self.sampler, self.key)
+
+    def refits(self, overall: Mapping[str, Estimate]) -> Refits | None:
+        """Return the defined numbers of the result for the answers of each refit."""
+        refits = self.answers.refits
+        if refits is None:
+            return None
+        keys = [key for key, one in overall.items() if key != FAILED.key and not np.isnan(one.value)]
+        wanted = {metric.name: metric for metric in self.metrics if set(metric.numbers) & set(keys)}
+        drawn = [one.sample() for one in self.answers.of_refits()]
+        values = [{key: v for metric in wanted.values() for key, v in metric.value(one).items()} for one in drawn]
+        scores = {key: tuple(float(one[key]) for one in values) for key in keys if values}
+        return Refits(refits.varies, refits.seed, refits.draws, refits.count, scores)
 
     @cached_property
     def failed(self) -> Estimate | None:

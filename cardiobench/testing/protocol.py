@@ -130,16 +130,17 @@ def _check_learned_nothing(output: ProtocolOutput, again: ProtocolOutput, data: 
 
     def learned(one: ProtocolOutput) -> dict[str, list[Any]]:
         def answers(held: HeldOut | None) -> list[Any]:
-            return [] if held is None else [held.indices, held.values]
+            return [] if held is None else [held.indices, held.values, *held.refits]
 
         return {
             "predictions": [one.values[kept]],
             "choices (details)": [json.dumps(dict(one.details), sort_keys=True)],
             "predictions of refits": [values[kept] for values in one.refits],
+            "draws of refits": list(one.drawn),
             "predictions of single trainings": [values[kept] for values in one.repeats],
             "predictions of validation recordings": answers(one.validation),
             "predictions of inner folds": answers(one.inner),
-            "cut": [] if one.cut is None else [one.cut],
+            "cut": [*([] if one.cut is None else [one.cut]), *one.refit_cuts],
         }
 
     after = learned(again)

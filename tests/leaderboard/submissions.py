@@ -1,5 +1,6 @@
 """Valid submissions of every kind of result on a synthetic dataset of 240 patients."""
 
+import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pyarrow.parquet import write_table
 
 from cardiobench.core.io import to_plain
 from cardiobench.data import catalog
@@ -19,15 +21,20 @@ from cardiobench.leaderboard.rebuild import Rules
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.context import ResultContext
 from cardiobench.results.cost import Cost, Timing
+from cardiobench.results.predictions_file import with_refits
 from cardiobench.results.record import CHECKSUM, checksum
+from cardiobench.results.refits import TRAINING_PATIENTS
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.refits import ranking_scores
 from cardiobench.scoring.score import score
+from cardiobench.tasks.answers import RefitAnswers, stack_refits
 
 NAME = "toy_hearts"
 COST = Cost(768, 3072.0, "fp32", 20_000_000, 4e9, timings=(Timing("cpu: a processor", 0.5, 0.1, 240, 10**9),))
 BUILDER = """
 import pandas as pd
+from pyarrow.parquet import write_table
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task
 
@@ -87,11 +94,13 @@ class Submission:
         result: Result.
         answers: Ids and predictions.
         data_dir: Folder with the data.
+        refits: Answers of refits; None if there are none.
     """
 
     result: ScoreResult
     answers: pd.DataFrame
     data_dir: Path
+    refits: RefitAnswers | None = None
 
     def entry(self, record: Mapping[str, Any] | None = None) -> ResultEntry:
         """Return the result as pushed by bob, optionally with another JSON under a new checksum."""
@@ -106,7 +115,10 @@ class Submission:
     @cached_property
     def content(self) -> bytes:
         """Return the predictions as Parquet."""
-        return self.answers.to_parquet(index=False)
+        columns = self.refits.take(self.answers["id"]).columns if self.refits else {}
+        sink = io.BytesIO()
+        write_table(with_refits(self.answers, columns), sink)
+        return sink.getvalue()
 
 
 def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,6 +137,7 @@ def submit(
     model: str = "org/model",
     missing: int = 0,
     refit_scores: tuple[float, ...] = (),
+    refits: int = 0,
     skill: float = 0.3,
 ) -> Submission:
     """Return a valid submission: predictions slightly better than chance, scored as in a run."""
@@ -140,6 +153,12 @@ def submit(
     truth = references[references["split"] == "test"].reset_index(drop=True)
     answers = answers_for(task, truth, skill)[missing:]
     joined = Predictions.join(references, answers, task, allow_missing=True)
+    if refits:
+        tables = [task.rules.complete_answers(answers_for(task, truth, skill, 8 + n), task) for n in range(refits)]
+        tables = [one.assign(id=truth["id"]) for one in tables]
+        kept = stack_refits(tables, joined.frame["id"], task, TRAINING_PATIENTS, 0, "0" * 16)
+        joined = replace(joined, refits=kept)
+        refit_scores = tuple(ranking_scores(joined))[: rules.options["refits"]]
     facts = {**dataset.facts, "limit": None, **dataset.coverage()}
     if protocol == "predictions":
         facts = References.of(dataset, task).facts
@@ -157,12 +176,14 @@ def submit(
     result = score(replace(joined, expected=expected, out_of_fold=rules.out_of_fold), references, context)
     run = {"suite": suite} if suite else {}
     stamp = {**result.stamp, **run, "key": "0" * 16, "seconds": 1.5, "device": "cpu"}
-    return Submission(replace(result, stamp=to_plain(stamp), predictions_sha256="a" * 64), answers, data_dir)
+    return Submission(
+        replace(result, stamp=to_plain(stamp), predictions_sha256="a" * 64), answers, data_dir, joined.refits
+    )
 
 
-def answers_for(task, truth: pd.DataFrame, skill: float) -> pd.DataFrame:
+def answers_for(task, truth: pd.DataFrame, skill: float, seed: int = 7) -> pd.DataFrame:
     """Return predictions for the units of a task: noise plus the truth with weight `skill`."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(seed)
     if task.kind == "regression":
         noise = rng.uniform(20, 70, len(truth))
         return pd.DataFrame({"id": truth["id"], "y_pred": skill * truth["y_true"].astype(float) + (1 - skill) * noise})

@@ -34,6 +34,8 @@ KINDS = {
     "missing answers of classes": {"target": "view", "missing": 2},
     "from a file": {"target": "sick", "protocol": "predictions"},
     "refitted": {"target": "dx", "suite": "cardiobench_ecg_v2", "refit_scores": (0.55, 0.58, 0.6)},
+    "with kept refits": {"target": "sick", "refits": 20},
+    "with kept refits in the interval": {"target": "dx", "suite": "cardiobench_ecg_v2", "refits": 20},
     "above the floor": {"target": "sick", "skill": 0.9},
 }
 KINDS = {
@@ -55,15 +57,16 @@ def remembered(monkeypatch):
     """Cache everything that is independent of the claim; otherwise, each of thousands of changes takes a second."""
     known = {}
 
-    def rebuilt(rules, answers, data_dir):
+    def rebuilt(rules, answers, refits, data_dir):
         one = rules.claimed
         facts = [
             one.task, one.protocol, one.variant, one.stamp.get("suite"), one.model["name"], one.seen_in_pretraining,
-            one.score.covers, repr(one.score.se), one.dataset.get("overlays"),
+            one.score.covers, repr(one.score.se), one.dataset.get("overlays"), refits and refits.varies,
+            refits and refits.seed, refits and refits.count,
         ]  # fmt: skip
         key = json.dumps(facts, default=str)
         if key not in known:
-            known[key] = rebuild(rules, answers, data_dir)
+            known[key] = rebuild(rules, answers, refits, data_dir)
         return known[key]
 
     monkeypatch.setattr(verify, "rebuild", rebuilt)

@@ -1,5 +1,6 @@
 """Compare refits on resampled training patients with scikit-learn using row weights."""
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -14,8 +15,9 @@ from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.refits import redrawn_rows
-from cardiobench.runner.evaluate import ranking_scores
+from cardiobench.runner.evaluate import refit_answers
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.refits import ranking_scores
 from cardiobench.stats.variability import training_weights
 from tests.protocols.conftest import BINARY, task_data
 
@@ -24,8 +26,10 @@ from tests.protocols.conftest import BINARY, task_data
 def test_probe_refits_equal_scikit_learn_with_patient_weights(kind, request):
     data = request.getfixturevalue(kind)
     both, test = data.indices("train", "validation"), data.indices("test")
-    output = LinearProbe(refits=3, seed=5).predict(data, None, "")
-    assert len(output.refits) == 3 and np.array_equal(output.values, LinearProbe(seed=5).predict(data, None, "").values)
+    output = LinearProbe((10.0,), refits=3, comparison_refits=0, seed=5).predict(data, None, "")
+    assert len(output.refits) == 3 and np.array_equal(
+        output.values, LinearProbe((10.0,), seed=5).predict(data, None, "").values
+    )
     penalty = output.details["penalty"]
     for values, weights in zip(output.refits, islice(training_weights(data.patients[both], 99, 5), 3), strict=True):
         features = data.features.astype(np.float64)
@@ -42,7 +46,7 @@ def test_probe_refits_equal_scikit_learn_with_patient_weights(kind, request):
 
 
 def test_refit_neighbours_count_by_drawn_patients(binary):
-    output = NearestNeighbours(refits=2, neighbours=(5,)).predict(binary, None, "")
+    output = NearestNeighbours(refits=2, comparison_refits=0, neighbours=(5,)).predict(binary, None, "")
     both, test = binary.indices("train", "validation"), binary.indices("test")
     weights = next(training_weights(binary.patients[both], 2, 0)).astype(int)
     scaled = StandardScaler().fit(binary.features[both], sample_weight=weights).transform(binary.features)
@@ -67,7 +71,7 @@ def test_one_class_draws_are_repeated_by_patient():
 
 
 def test_refits_are_scored_by_the_ranking_metric_on_the_scored_units_only(binary):
-    output = LinearProbe(refits=4).predict(binary, None, "")
+    output = LinearProbe(refits=4, comparison_refits=0).predict(binary, None, "")
     answers = aggregate(binary, output)
     references = pd.DataFrame({"id": answers["id"], "patient_id": answers["id"], "split": "test"})
     references["y_true"] = np.array(BINARY.classes)[binary.labels[output.indices]]
@@ -80,8 +84,9 @@ def test_refits_are_scored_by_the_ranking_metric_on_the_scored_units_only(binary
         metric.compute(references=truth, predictions=(values[:40, 1] >= 0.5).astype(int))[metric.primary_key]
         for values in output.refits
     ]
-    assert ranking_scores(predictions, binary, output, output.refits) == pytest.approx(expected)
-    assert ranking_scores(predictions, binary, output, ()) == []
+    refits = refit_answers(binary, output, kept["id"])
+    assert ranking_scores(replace(predictions, refits=refits)) == pytest.approx(expected)
+    assert ranking_scores(predictions) == []
 
 
 def test_negative_number_of_refits_is_refused():

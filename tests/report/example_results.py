@@ -13,6 +13,7 @@ from cardiobench.data import catalog
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.context import ResultContext
 from cardiobench.results.predictions_file import save_scored
+from cardiobench.results.refits import NO_TRAINING, Refits
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
@@ -62,7 +63,10 @@ def scored_example(task: str, quality: float | None, seed: int) -> tuple[Predict
 def write_result(
     folder: Path, model="org/one", task="phantom_ecg/cd", quality=0.9, seed=1, protocol="probe", **more
 ) -> Path:
-    """Save a result with its predictions and return its path; `more` sets dataset, model, seen or warnings."""
+    """Save a result with its predictions and return its path; `more` sets dataset, model, seen or warnings.
+
+    Its answers vary by test patients only, so that one of two models can be better.
+    """
     joined, scored = scored_example(task, quality, seed)
     dataset = {"name": task.partition("/")[0], "version": VERSION, "digest": "d" * 16, "twin": False, "limit": None}
     made = replace(
@@ -72,6 +76,7 @@ def write_result(
         model={"name": model, "revision": "r1", "preprocessing": {"fs": 100}, **more.get("model", {})},
         seen_in_pretraining=more.get("seen"),
         warnings=(*scored.warnings, *more.get("warnings", ())),
+        refits=None if protocol == "predictions" else Refits(NO_TRAINING),
     )
     plain = re.fullmatch(r"\w{1,30}/\w{1,30}", model)
     name = model.replace("/", "__") if plain else f"m{sha256(model.encode()).hexdigest()[:8]}"

@@ -17,10 +17,12 @@ from cardiobench.results.collect import collect
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import save_scored
+from cardiobench.results.refits import NO_TRAINING
 from cardiobench.results.score_result import Judgement, ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.stats.holm import holm
+from cardiobench.tasks.answers import RefitAnswers
 from tests.results.test_formatting import result
 
 TASK = catalog.task("phantom_echo/ef")
@@ -38,7 +40,7 @@ def results(tmp_path):
     references = pd.concat([train, truth], ignore_index=True)
     for model, spread in (("org/one", 4), ("org/two", 4), ("org/bad", 20)):
         answers = truth[["id"]].assign(y_pred=truth["y_true"] + rng.normal(0, spread, 80))
-        joined = Predictions.join(references, answers, TASK)
+        joined = dataclasses.replace(Predictions.join(references, answers, TASK), refits=RefitAnswers(NO_TRAINING))
         made = score(
             joined, references, ResultContext(resamples=100, protocol="probe", model={"name": model}, generated=True)
         )
@@ -166,5 +168,5 @@ def test_masks_of_two_models_are_ranked_by_their_patients(tmp_path):
         )  # fmt: skip
         save_scored(made, frame, tmp_path / model.replace("/", "__") / "r1" / "dense" / "phantom_echo__lv_seg.json")
     (pair,), left_out, *_ = ranks.compare_all_pairs(collect([tmp_path]).entries)
-    assert not left_out and pair.better == "a"
+    assert not left_out and pair.better == "answers differ", "read-outs are trained, and have no refits"
     assert pair.comparison.difference == pytest.approx(0.05)

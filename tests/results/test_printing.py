@@ -95,7 +95,9 @@ def compared(task, first, second):
 def test_comparison_prints_both_scores_the_difference_and_the_outcome():
     comparison = compared("phantom_echo/ef", 0.95, 0.3)
     lines = str(comparison).splitlines()
-    assert lines[0] == "phantom_echo/ef, 60 patients" and lines[1].split() == [
+    assert lines[0] == "phantom_echo/ef, 60 patients, answers only: other training patients are not covered" and lines[
+        1
+    ].split() == [
         "mae",
         "%",
         "↓",
@@ -112,12 +114,12 @@ def test_comparison_prints_both_scores_the_difference_and_the_outcome():
         "–",
         f"{comparison.high:.2f}",
     ]
-    assert lines[5] == "p < 0.001: predictions (a) is better" and len(lines) == 6
+    assert lines[5] == "p < 0.001: these two sets of answers differ, in favour of predictions (a)" and len(lines) == 6
     assert "np." not in repr(comparison) + str(comparison)
-    assert comparison.sentence.startswith("predictions (a) is better; difference -") and comparison.sentence.endswith(
-        " %"
-    )
-    assert "predictions (b) is better" in str(compared("phantom_echo/ef", 0.3, 0.95))
+    assert comparison.sentence.startswith(
+        "these two sets of answers differ, in favour of predictions (a); difference -"
+    ) and comparison.sentence.endswith(" %")
+    assert "in favour of predictions (b)" in str(compared("phantom_echo/ef", 0.3, 0.95))
 
 
 def test_shares_in_percent_with_limits_of_the_data():

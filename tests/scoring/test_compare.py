@@ -7,6 +7,7 @@ from scipy.stats import ttest_ind, ttest_rel
 from cardiobench.core.errors import BadPredictions
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.refits import NO_TRAINING
 from cardiobench.scoring.compare import compare, paired_difference
 from cardiobench.scoring.families import Family
 from cardiobench.scoring.predictions import Predictions
@@ -14,6 +15,7 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.holm import holm
 from cardiobench.stats.influence import row_influence
 from cardiobench.stats.paired import difference_of_classes, two_sided, wider
+from cardiobench.tasks.answers import RefitAnswers
 
 from .factories import BINARY, VALUE, references, test_rows
 
@@ -21,7 +23,8 @@ from .factories import BINARY, VALUE, references, test_rows
 def answers(table, shift, source, noise=1.0, seed=0):
     truth = test_rows(table)
     error = shift + np.random.default_rng(seed).normal(0, noise, len(truth))
-    return Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + error), VALUE, source=source)
+    joined = Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + error), VALUE, source=source)
+    return dataclasses.replace(joined, refits=RefitAnswers(NO_TRAINING))
 
 
 def test_better_model_is_found_in_any_order():
@@ -45,7 +48,7 @@ def test_pairing_detects_differences_within_overlapping_intervals():
         for more in (0, 0.3)
     )
     found = compare(first, second)
-    assert found.better == "a" and found.difference == pytest.approx(-0.3)
+    assert found.better == "answers differ" and found.difference == pytest.approx(-0.3)
 
 
 def test_same_predictions_are_equivalent():

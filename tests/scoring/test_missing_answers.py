@@ -37,8 +37,8 @@ def test_missing_number_is_as_far_away_as_it_can_be():
 
 def test_missing_predictions_leave_verdict_undecided():
     table = references(VALUE)
-    assert compare(off_by(table, 1), off_by(table, 4, source="b")).outcome == "better"
-    assert compare(off_by(table, 1, missing=1), off_by(table, 4, source="b")).outcome == "better"
+    assert compare(off_by(table, 1), off_by(table, 4, source="b")).outcome == "answers differ"
+    assert compare(off_by(table, 1, missing=1), off_by(table, 4, source="b")).outcome == "answers differ"
     assert compare(off_by(table, 1, missing=30), off_by(table, 4, source="b")).outcome == "undecided"
     assert compare(off_by(table, 4, source="b"), off_by(table, 1, missing=30)).outcome == "undecided"
     assert compare(off_by(table, 1, missing=5), off_by(table, 1, missing=5)).outcome != "equivalent", "unknown"

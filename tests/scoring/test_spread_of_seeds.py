@@ -1,15 +1,11 @@
 """Compare intervals that cover training seeds with the root of the sum of squares, worked out by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from cardiobench.data.spec import Task
 from cardiobench.results.context import ResultContext
-from cardiobench.scoring.compare import compare
-from cardiobench.scoring.compare_spread import with_spread
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.stats.variability import BOTH, SEEDS, TEST
@@ -38,20 +34,3 @@ def test_score_covers_its_seeds_unless_it_covers_refits():
     assert seeds.low == pytest.approx(plain.value - np.hypot(plain.value - plain.low, REACH * 0.5))
     assert seeds.high == pytest.approx(plain.value + np.hypot(plain.high - plain.value, REACH * 0.5))
     assert (both.low, both.high) == (seeds.low, seeds.high)
-
-
-def test_difference_covers_the_seeds_of_its_models():
-    found = compare(answers(2.0, name="a")[0], answers(4.0, name="b")[0])
-    assert found.outcome == "better" and with_spread(found, 0.0).low == pytest.approx(found.low)
-    wider = with_spread(found, 0.3)
-    assert wider.high == pytest.approx(found.difference + np.hypot(found.high - found.difference, REACH * 0.3))
-    assert wider.low < found.low and wider.inner_high > found.inner_high and wider.p_value >= found.p_value
-    assert wider.difference == found.difference and wider.detectable > found.detectable
-    lost = with_spread(found, 5.0)
-    assert lost.outcome == "undecided" and lost.low < 0 < lost.high and lost.p_value > 0.5
-
-
-def test_seeds_do_not_replace_missing_patients():
-    found = compare(answers(2.0, name="a")[0], answers(4.0, name="b")[0])
-    unknown = replace(found, p_value=np.nan, low=np.nan, high=np.nan, p_adjusted=np.nan)
-    assert with_spread(unknown, 1.0).outcome == "too few to say"

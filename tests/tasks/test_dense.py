@@ -294,7 +294,7 @@ def test_two_models_are_compared_by_the_paired_differences_of_their_units():
     assert pair.difference == pytest.approx(scores[0].mean() - scores[1].mean())
     assert pair.p_value == pytest.approx(expected.pvalue)
     assert (pair.low, pair.high) == pytest.approx(tuple(expected.confidence_interval()))
-    assert (pair.metric, pair.n, pair.n_patients, pair.outcome) == ("dice", 12, 12, "better")
+    assert (pair.metric, pair.n, pair.n_patients, pair.outcome) == ("dice", 12, 12, "answers differ")
     near, far = DenseScorer(LANDMARKS), DenseScorer(LANDMARKS)
     points = np.array([[8.0, 10], [8, 20], [8, 60], [8, 63]])
     for number in range(12):
@@ -302,5 +302,5 @@ def test_two_models_are_compared_by_the_paired_differences_of_their_units():
             scorer.update(label(f"p{number}", points=points), points + np.array([0, off]))
     assert (
         compare(*(LANDMARKS.rules.stored_answers(one.frame, LANDMARKS, None, "") for one in (near, far))).outcome
-        == "better"
+        == "answers differ"
     )

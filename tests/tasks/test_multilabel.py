@@ -325,7 +325,7 @@ def test_decisions_are_compared_on_the_same_patients():
     found = compare(one, other, resamples=400)
     values = [by_scikit_learn(truth, (scores >= cut) * 1.0)[0].mean() for cut in (0.5, 0.9)]
     assert found.metric == "multilabel_f1" and [found.a, found.b] == pytest.approx(values)
-    assert 0 < found.low < found.difference < found.high and found.better == "a"
+    assert 0 < found.low < found.difference < found.high and found.better == "answers differ"
     assert compare(joined(truth, scores)[0], one, resamples=50).metric == "multilabel_f1", "one has no probabilities"
     assert compare(joined(truth, scores)[0], joined(truth, scores)[0], resamples=50).metric == "auroc_macro"
     with pytest.raises(BadPredictions, match="auroc_macro needs probabilities, but one"):

@@ -78,7 +78,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
             "stopped_by": len(held),
             **({"class_weight": None} if data.task.rules.answer == "labels" else {}),
         }
-        return mean_of_trainings(data, answers, details)
+        return mean_of_trainings(data, answers, details, self.seed)
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         """Return training and early-stopping indices with disjoint patients."""

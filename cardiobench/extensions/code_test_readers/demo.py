@@ -54,10 +54,10 @@ def comparisons(answered: dict[str, Predictions]) -> list[Comparison]:
 
 
 def sentence(comparison: Comparison) -> str:
-    """State in one sentence whether the network is better than a group of doctors."""
+    """State in one sentence whether the answers of the network and of a group of doctors differ."""
     side = "higher" if comparison.difference > 0 else "lower"
     low, high = sorted(np.sign(comparison.difference or 1) * end for end in (comparison.low, comparison.high))
-    outcome = {"better": "it is better", "worse": "it is worse"}.get(
+    outcome = {"answers differ": "these two sets of answers differ"}.get(
         comparison.outcome, "the difference is not significant"
     )
     p = f"p = {p_value(comparison.p_adjusted)}".replace("= <", "<")

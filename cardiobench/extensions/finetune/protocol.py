@@ -131,7 +131,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
             "rate": best,
             "quality_by_rate": {str(rate): value if np.isfinite(value) else None for rate, value in quality.items()},
         }
-        output = mean_of_trainings(data, by_rate[best], details)
+        output = mean_of_trainings(data, by_rate[best], details, self.seed)
         return (
             replace(output, warnings=(DIVERGED.format(len(held)),)) if quality[best] <= constant(data.task) else output
         )

@@ -101,4 +101,4 @@ def _answers(learner: PredictionProtocol, variant: str, data: TaskData, encoder:
     """Predict the test recordings with the protocol itself."""
     if data.work is not None:
         data = replace(data, work=data.work / place)
-    return cut_by_validation(data, learner.predict(data, encoder, variant))
+    return cut_by_validation(data, learner.without_refits().predict(data, encoder, variant))

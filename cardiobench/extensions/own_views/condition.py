@@ -51,7 +51,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
     cell.protocol.check(views)
     variants = cell.protocol.variants(views)
     variant = cell.variant if cell.variant in variants else variants[0]
-    answers = cell.protocol.predict(replace(data, task=views, work=None), cell.model.encoder, variant)
+    answers = cell.protocol.without_refits().predict(replace(data, task=views, work=None), cell.model.encoder, variant)
     called = pd.Series(views.rules.unit_answers(answers.values, views)["y_pred"].to_numpy(), index=answers.indices)
     wanted = called.reindex(output.indices).isin(preferred).to_numpy()
     units = pd.Series(data.rows[cell.task.unit_column].to_numpy()[output.indices])
@@ -66,6 +66,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
         indices=output.indices[kept],
         values=output.values[kept],
         refits=tuple(values[kept] for values in output.refits),
+        refit_cuts=(),
         repeats=tuple(values[kept] for values in output.repeats),
         validation=None,  # Views of validation recordings are not predicted.
         inner=None,

@@ -1,7 +1,7 @@
 """Reproduce the k-nearest-neighbour view classifier of arXiv:2510.00520."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from cardiobench.extensions.papers.probe import SEED, check_has_recipe
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.knn import COMPONENT, VERSION, NearestNeighbours
+from cardiobench.protocols.options import Refits
 
 __all__ = ["COMPONENT", "VERSION", "PaperNeighbours"]  # Use the versions and result keys of the protocol itself.
 
@@ -25,6 +26,7 @@ class PaperNeighbours(NearestNeighbours):
     standardised.
     """
 
+    comparison_refits: Refits = 0
     profile: Literal["paper"] = "paper"  # type: ignore[assignment]
 
     def check(self, task: Task) -> None:
@@ -34,9 +36,11 @@ class PaperNeighbours(NearestNeighbours):
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict test recordings without refits; folds that share patients give no validation predictions."""
-        found = NearestNeighbours.predict(replace(self, refits=0), data, encoder, variant)
+        found = NearestNeighbours.predict(self.without_refits(), data, encoder, variant)
         first = {name: found.details[name] for name in ("k", "from")}
-        return ProtocolOutput(found.indices, found.values, {**first, "refits": 0, **found.details})
+        return ProtocolOutput(
+            found.indices, found.values, {**first, "refits": 0, "comparison_refits": 0, **found.details}
+        )
 
     def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         if not data.task.classes:

@@ -9,7 +9,7 @@ from cardiobench.core.errors import BadConfig, first_n
 from cardiobench.core.io import to_plain
 from cardiobench.hub.commit import MAIN
 from cardiobench.hub.results_dataset import predictions_path
-from cardiobench.leaderboard.answers import read_answers
+from cardiobench.leaderboard.answers import read_answers, read_refits
 from cardiobench.leaderboard.rebuild import Rules
 from cardiobench.leaderboard.source import is_repository, read_entries
 from cardiobench.leaderboard.verify import check, read_submission
@@ -108,9 +108,11 @@ def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes], context: 
 
     repository, say, what = context.config.reuse, context.console.print, _named(entry, cell)
     result, rules = entry.result, Rules(entry.result)
-    table = read_answers(answers[predictions_path(result, entry.pushed_by)], cell.task)
+    content = answers[predictions_path(result, entry.pushed_by)]
+    table, refits = read_answers(content, cell.task), read_refits(content, cell.task, result.refits)
     references = rules.references(cell.dataset)
     frame = Predictions.join(references, table, cell.task, source=entry.pushed_by, allow_missing=True).frame
+    kept = refits and refits.take(frame["id"])
     try:
         if reason := disagreement(cell, frame, result, context):
             say(f"not reused from {repository}: {what}: {reason}")
@@ -128,7 +130,7 @@ def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes], context: 
         stamp={**result.stamp, "reused": source, "recordings": cell.recordings},
         warnings=(*result.warnings, note),
     )
-    save_scored(named, frame, cell.path)
+    save_scored(named, frame, cell.path, refits=kept.columns if kept else {})
     say(f"reused from {repository}: {what}; {checked}")
 
 

@@ -128,7 +128,7 @@ class Scratch(EnsembleProtocol):
             "patients_fitted_on": len(np.unique(data.patients[fit])),
             "epoch_chosen_by": len(held),
         }
-        output, summary = mean_of_trainings(data, answers, details), answers[0][2]
+        output, summary = mean_of_trainings(data, answers, details, self.seed), answers[0][2]
         stored = data.embeddings.cost
         return replace(output, cost=Cost(stored.width, stored.bytes, "fp32", summary["parameters"], summary["flops"]))
 

@@ -189,7 +189,10 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
             mean[test],
             details,
             repeats=tuple(one[test] for one in values),
-            validation=HeldOut(recordings.first[validation], mean[validation]) if len(validation) else None,
+            seeds=tuple(range(self.seed, self.seed + len(values))),
+            validation=HeldOut(recordings.first[validation], mean[validation], tuple(one[validation] for one in values))
+            if len(validation)
+            else None,
         )
 
     def floors(self, rows: pd.DataFrame, task: Task) -> Mapping[str, pd.DataFrame]:

@@ -22,7 +22,7 @@ from cardiobench.extensions.attention_probe.protocol import AttentionProbe
 from cardiobench.models.load import load_model
 from cardiobench.protocols.attention.training import AttentionPooling, AttentionTraining
 from cardiobench.protocols.probe import LinearProbe
-from cardiobench.runner.evaluate import seed_scores
+from cardiobench.runner.evaluate import refit_answers, seed_scores
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.tasks.labels import label_set
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, binary, task_data  # noqa: F401
@@ -232,11 +232,15 @@ def test_score_of_every_seed_is_in_the_result():
     truth = data.labels[output.indices]
     references = pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", "y_true": truth})
     predictions = Predictions.join(references, pd.DataFrame({"id": ids, "y_pred": output.values}), REGRESSION)
-    found = seed_scores(predictions, data, output)
+    refits = refit_answers(data, output, predictions.frame["id"])
+    found = seed_scores(replace(predictions, refits=refits))
     expected = [np.abs(values - truth).mean() for values in output.repeats]
     assert found["seed_scores"] == pytest.approx(expected)
     assert found["seed_sd"] == pytest.approx(np.std(expected, ddof=1))
-    assert seed_scores(predictions, data, replace(output, repeats=())) == {}
+    assert (
+        seed_scores(predictions) == {}
+        and refit_answers(data, replace(output, repeats=()), predictions.frame["id"]) is None
+    )
 
 
 def test_one_vector_per_recording_is_refused(binary):  # noqa: F811

@@ -1,0 +1,101 @@
+"""Scores of refits: the same model fitted to other draws of its training data, on the same test rows."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, Refits
+from cardiobench.stats.paired import Difference, with_refits
+from cardiobench.stats.variability import BOTH, SEEDS, TEST, paired_refit_spread
+from cardiobench.tasks.answers import RefitAnswers, TableAnswers
+
+ANSWERS = "answers"
+"""What a comparison covers if a model that trains has no refits, or the two have other draws: two sets of answers, and
+nothing about the models that gave them."""
+
+
+class Variation(NamedTuple):
+    """Variation of the difference of two models beyond the test patients.
+
+    Attributes:
+        covers: Sources of variation: "test patients" for models that do not train, "test and training patients", "test
+            patients and seeds of the training", or "answers" if the variation of the training is unknown.
+        spread: Standard deviation of the difference; 0 for models that do not train, and if it is unknown.
+        refits: Number of refits behind it.
+    """
+
+    covers: str
+    spread: float = 0.0
+    refits: int = 0
+
+    def add_to(self, found: Difference, difference: float, patients: int) -> Difference:
+        """Return a difference over test patients with this variation added."""
+        return with_refits(found, difference, self.spread, self.refits, patients) if self.refits else found
+
+
+def same_draws(one: Refits | RefitAnswers | None, other: Refits | RefitAnswers | None) -> str:
+    """Return what varies between the refits of two models with the same draws; empty if refits are missing or differ.
+
+    A model that does not train has the same answers for all draws.
+    """
+    if one is None or other is None:
+        return ""
+    if NO_TRAINING in (one.varies, other.varies):
+        return other.varies if one.varies == NO_TRAINING else one.varies
+    return one.varies if (one.varies, one.draws) == (other.varies, other.draws) else ""
+
+
+def variation(varies: str, scores_a: Sequence[float], scores_b: Sequence[float]) -> Variation:
+    """Return the variation of a difference over refits with the same draws.
+
+    Args:
+        varies: Source of variation (`same_draws`).
+        scores_a: Score of each refit of one model, (R,); empty for a model that does not train.
+        scores_b: The same for the other model.
+    """
+    if varies == NO_TRAINING:
+        return Variation(TEST)
+    count = max(len(scores_a), len(scores_b))
+    if not varies or not {len(scores_a), len(scores_b)} <= {0, count}:
+        return Variation(ANSWERS)
+    spread = paired_refit_spread(scores_a or [0.0] * count, scores_b or [0.0] * count)
+    if not spread >= 0:
+        return Variation(ANSWERS)
+    return Variation(BOTH if varies == TRAINING_PATIENTS else SEEDS, spread, count)
+
+
+def variation_of_answers(one: TableAnswers, other: TableAnswers, value: Callable[[ScoringInput], float]) -> Variation:
+    """Return the variation of the difference of two models, with the score of each refit computed from its answers.
+
+    Answers of refits that do not differ are not those of other draws, and count as missing.
+
+    Args:
+        one: Answers of one model.
+        other: Answers of the other for the same units.
+        value: Function that scores answers to these units.
+    """
+    varies = same_draws(one.refits, other.refits)
+    if not varies or not all(each.refits and each.refits.vary for each in (one, other)):
+        return Variation(ANSWERS)
+    scores = ([value(refit.sample()) for refit in each.of_refits()] for each in (one, other))
+    return variation(varies, *scores)
+
+
+def variation_of_results(one: Refits | None, other: Refits | None, key: str) -> Variation:
+    """Return the variation of the difference of a number of two results on one task."""
+    varies = same_draws(one, other)
+    if not varies or one is None or other is None:
+        return Variation(ANSWERS)
+    scores = [each.scores.get(key, ()) for each in (one, other)]
+    if any(len(own) != each.count for own, each in zip(scores, (one, other), strict=True)):
+        return Variation(ANSWERS)
+    return variation(varies, *scores)
+
+
+def ranking_scores(answers: TableAnswers) -> list[float]:
+    """Return the ranking metric of each refit on the scored units; empty without refits, or with a single class."""
+    metric = load_metric(answers.task.metrics[0])
+    if answers.task.classes and answers.frame["y_true"].nunique() < 2:
+        return []
+    return [metric.value(one.sample())[metric.primary_key] for one in answers.of_refits()]
