@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.metrics import accuracy_score
@@ -13,7 +13,6 @@ from cardiobench.extensions.papers.probe import SEED, check_has_recipe
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.knn import COMPONENT, VERSION, NearestNeighbours
-from cardiobench.protocols.options import Refits
 
 __all__ = ["COMPONENT", "VERSION", "PaperNeighbours"]  # Use the versions and result keys of the protocol itself.
 
@@ -26,13 +25,16 @@ class PaperNeighbours(NearestNeighbours):
     standardised.
     """
 
-    comparison_refits: Refits = 0
     profile: Literal["paper"] = "paper"  # type: ignore[assignment]
 
     def check(self, task: Task) -> None:
         """Reject tasks that the recipe does not cover."""
         super().check(task)
         check_has_recipe(task)
+
+    def params_for(self, task: Task) -> dict[str, Any]:
+        """Return the options shown in a result of a task; the recipe has no refits."""
+        return {**super().params_for(task), "refits": 0, "comparison_refits": 0}
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict test recordings without refits; folds that share patients give no validation predictions."""
