@@ -17,6 +17,7 @@ from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
 from cardiobench.data.media.deidentify import deidentified, is_dicom
 from cardiobench.data.rows import ARCHIVES, RowTable, archive_hint, row_table, safe_join
 from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.data.spelling import folded
 from cardiobench.tasks.dense_label import DenseLabel
 from cardiobench.tasks.labels import unmeasured_column
 
@@ -97,12 +98,13 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
-        """Return the patient id reduced to its number, or None if the id has a different form.
+        """Return the patient id reduced to its number, or its folded form (`folded`) if it has a different form; or None.
 
         `patient-26`, `patient26` and `P0026` all give `26`. Only the audit uses this; patients are not merged.
         """
-        number = LOOSE.fullmatch(str(row["patient_id"]))
-        return number["number"] if number else None
+        form = folded(str(row["patient_id"]))
+        number = LOOSE.fullmatch(form)
+        return number["number"] if number else form
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:

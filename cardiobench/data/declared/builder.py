@@ -21,6 +21,7 @@ from cardiobench.data.media.clip import EVERY_FRAME
 from cardiobench.data.media.frame_folder import read_frame_folder
 from cardiobench.data.rows import safe_join
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, DatasetSpec, Group, Task
+from cardiobench.data.spelling import folded_column
 
 COMPONENT = "builder declared"
 VERSION = 2
@@ -130,7 +131,9 @@ class DeclaredDataset(CardioBuilder):
         need(table, wanted_columns(declared), path)
         ids = index["id"]
         if declared.labels.patient:
-            _refuse_other_patients(table[declared.labels.patient], index, path)
+            patients = table[declared.labels.patient]
+            same = declared.labels.patient_spellings == "same"
+            _refuse_other_patients(folded_column(patients) if same else patients, index, path)
         columns: dict[str, Any] = {name: index[name] for name in ("id", "patient_id", "split")}
         columns["media"] = index["file"]
         for name in ("study_id", "record"):

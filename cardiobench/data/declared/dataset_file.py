@@ -54,6 +54,11 @@ class Labels(_Closed):
         description="column with the id of a recording; null: the rows of the file correspond to those of the array"
     )
     patient: Text | None = Field(None, description="column with the patients, who must match those of the splits")
+    patient_spellings: Literal["same", "as-written"] | None = Field(
+        None,
+        description="patient ids that differ only in case, leading zeros, composed letters or invisible characters; same: "
+        "one person, known by the folded id; as-written: different people; null: there were none",
+    )
 
 
 class Sex(_Closed):

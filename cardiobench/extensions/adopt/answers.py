@@ -46,6 +46,8 @@ class Answers:
         records: Name of the HDF5 dataset with the record ids.
         title: Title of the dataset.
         patient_is_record: Whether to treat each recording as a patient because patients are unknown.
+        patients: Whether patient ids that differ only in spelling are the "same" person, or different people,
+            "as-written".
         allow_missing: Whether to ignore rows whose recordings are missing.
         allow_unreadable: Whether to ignore recordings that cannot be read.
         seed: Random seed of the split.
@@ -76,6 +78,7 @@ class Answers:
     records: str | None = None
     title: str = ""
     patient_is_record: bool = False
+    patients: str = ""
     allow_missing: bool = False
     allow_unreadable: bool = False
     seed: int = 0

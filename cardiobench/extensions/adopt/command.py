@@ -69,6 +69,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="treat each recording as its own patient because patients are unknown; recorded in every result",
     )
     columns.add_argument(
+        "--patients",
+        choices=("same", "as-written"),
+        default="",
+        help="patient ids that differ only in spelling, such as 7 and 07, are the same person or, as written, different people",
+    )
+    columns.add_argument(
         "--sex-values", nargs="+", default=[], action="extend", metavar="CELL=F|M", help="meaning of a value"
     )
     columns.add_argument(
@@ -242,6 +248,7 @@ def answers_of(arguments: argparse.Namespace) -> "Answers":
         records=arguments.records,
         title=arguments.title,
         patient_is_record=arguments.patient_is_record,
+        patients=arguments.patients,
         allow_missing=arguments.allow_missing,
         allow_unreadable=arguments.allow_unreadable,
         seed=arguments.seed,

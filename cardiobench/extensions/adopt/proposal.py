@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, first_n
+from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, counted, first_n
 from cardiobench.core.registry import check_names
 from cardiobench.data import catalog
 from cardiobench.data.declared.dataset_file import LEFT_OUT, DatasetFile, DeclaredRecordings, DeclaredTask, Labels, Sex
@@ -16,11 +16,13 @@ from cardiobench.data.declared.labels import age_cells, read_labels, target_cell
 from cardiobench.data.examine import Examined
 from cardiobench.data.media.channels import Channels, parse_unit
 from cardiobench.data.spec import Modality
+from cardiobench.data.spelling import shown_spellings, spellings
 from cardiobench.extensions.adopt import splits as splitting
 from cardiobench.extensions.adopt import tasks as labelling
 from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_of_role, named_column
 from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, SEXES, profile
 from cardiobench.extensions.adopt.locate import PEEKED, locate
+from cardiobench.extensions.adopt.patients import find_patients
 from cardiobench.extensions.adopt.questions import Questions
 from cardiobench.extensions.adopt.recordings import (
     check_recordings,
@@ -156,15 +158,14 @@ class _Adoption:
         """Find ids, patients and patient attributes."""
         self.roles = {role: self._role(role) for role in ROLES}
         self._find_ids()
+        self.spelled: str | None = None
         if self.roles["patient"] is None or self.answers.patient_is_record:
             self._without_patients()
-        else:
-            empty = self.table[self.roles["patient"]] == ""
-            if empty.any():
-                raise BadData(
-                    f"column '{self.roles['patient']}': {int(empty.sum())} of {len(empty)} rows have no patient: {first_n(self.ids[empty])}. "
-                    "Fill them, or remove the rows."
-                )
+        if column := self.roles["patient"]:
+            self.patients, self.spelled, note = find_patients(
+                self.table[column], self.ids, self.answers.patients, self.questions
+            )
+            self.said += [note] if note else []
         self.sex = self._sex()
 
     def _find_ids(self) -> None:
@@ -188,11 +189,20 @@ class _Adoption:
             raise BadData(
                 f"column '{named}': {repeated.nunique()} ids occur in several rows: {first_n(repeated.unique())}. Keep one row of each, or name another --id-column."
             )
+        if groups := spellings(cells):
+            raise BadData(
+                f"column '{named}': {counted(len(groups), 'id')} of recordings in several spellings: {first_n(shown_spellings(groups))}. "
+                "Keep one row of each, or name another --id-column."
+            )
         self.ids, self.id_column = cells, named
 
     def _without_patients(self) -> None:
         """Continue without patients if the user allows it; otherwise raise."""
         if self.answers.patient_is_record:
+            if self.answers.patients:
+                raise BadConfig(
+                    f"--patients {self.answers.patients} compares patient ids, which --patient-is-record ignores. Leave one of them out."
+                )
             self.roles["patient"] = None
             self.said.append("patients are unknown: each recording counts as its own patient, as every result states")
             return
@@ -288,7 +298,7 @@ class _Adoption:
             recordings=settings,
             labels=Labels(
                 file=labels.relative_to(self.folder.resolve()).as_posix() if inside else str(labels),
-                id=self.id_column, patient=self.roles["patient"],
+                id=self.id_column, patient=self.roles["patient"], patient_spellings=self.spelled,  # type: ignore[arg-type]
             ),
             patient_is_record=self.roles["patient"] is None,
             sex=self.sex, age=self.roles["age"], site=self.roles["site"], device=self.roles["device"], view=self.roles["view"],
@@ -307,8 +317,7 @@ class _Adoption:
         self.said.append(count)
 
     def _index(self, declared: DatasetFile) -> pd.DataFrame:
-        column = self.roles["patient"]
-        patients = self.ids if column is None else self.table[column]
+        patients = self.ids if self.roles["patient"] is None else self.patients
         named = self.table[self.file_column] if self.file_column else self.ids
         index = pd.DataFrame({"id": list(self.ids), "patient_id": list(patients), "split": ""})
         if study := self.roles["study"]:
