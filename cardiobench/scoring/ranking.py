@@ -10,9 +10,11 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.refits import Refits
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.pairs import Place, Standings, decide_pairs, is_complete, table_tasks
 from cardiobench.scoring.ranks import Contest
+from cardiobench.scoring.refits import ANSWERS, variation_of_means
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.influence import patient_changes, patient_influence
@@ -79,6 +81,8 @@ class TaskScore:
         without: Change of the score without each patient, (P,).
         rows: Number of rows of each patient, (P,).
         freedom: Degrees of freedom.
+        refits: What varies between the refits, with their draws and scores by the key of the metric; None if they are not
+            known.
     """
 
     score: float
@@ -88,6 +92,7 @@ class TaskScore:
     without: np.ndarray
     rows: np.ndarray
     freedom: float
+    refits: Refits | None = None
 
 
 Scores = Mapping[str, Mapping[str, TaskScore]]
@@ -187,7 +192,16 @@ def _read_scores(block: Block, metric: Metric) -> Scores:
 
 def _score(answers: TableAnswers, metric: Metric) -> TaskScore:
     answers = fill_missing(answers, worst=True)
-    return score_task(metric, answers.sample(), answers.patients, len(answers.task.classes), answers.task.dataset)
+    sample, classes = answers.sample(), len(answers.task.classes)
+    found = score_task(metric, sample, answers.patients, classes, answers.task.dataset)
+    if answers.refits is None:
+        return found
+    chosen = comparable_labels(sample.y_true, Clusters.of(answers.patients)) if sample.multilabel else np.zeros(0, bool)
+    samples = (one.sample() for one in answers.of_refits())
+    taken = (one.take_classes(chosen) if chosen.any() else one for one in samples)
+    scores = tuple(float(metric.value(one)[metric.primary_key]) for one in taken)
+    own = answers.refits
+    return replace(found, refits=Refits(own.varies, own.seed, own.draws, len(scores), {metric.primary_key: scores}))
 
 
 def score_task(
@@ -257,6 +271,7 @@ def _differences(models: Sequence[Mapping[str, TaskScore]], tasks: Sequence[str]
     """Compute the differences of all pairs, each over the tasks that both models answered."""
     count = len(models)
     difference, se, freedom = (np.full((count, count), np.nan) for _ in range(3))
+    answers_only = np.zeros((count, count), dtype=bool)
     for one, other in combinations(range(count), 2):
         common = [task for task in tasks if task in models[one] and task in models[other]]
         if not common:
@@ -265,11 +280,12 @@ def _differences(models: Sequence[Mapping[str, TaskScore]], tasks: Sequence[str]
         difference[one, other], difference[other, one] = found[0], -found[0]
         se[one, other] = se[other, one] = found[1]
         freedom[one, other] = freedom[other, one] = found[2]
-    return MeanDifferences(difference, se, freedom, np.zeros((count, count), dtype=bool))
+        answers_only[one, other] = answers_only[other, one] = found[3]
+    return MeanDifferences(difference, se, freedom, answers_only)
 
 
-def _difference(first: Sequence[TaskScore], second: Sequence[TaskScore]) -> tuple[float, float, float]:
-    """Return the difference of two means over the same tasks, its standard error and degrees of freedom."""
+def _difference(first: Sequence[TaskScore], second: Sequence[TaskScore]) -> tuple[float, float, float, bool]:
+    """Return the difference of two means over the same tasks, its standard error, degrees of freedom, and `answers_only`."""
     by_dataset: dict[str, list[tuple[TaskScore, TaskScore]]] = {}
     for one, other in zip(first, second, strict=True):
         by_dataset.setdefault(one.dataset, []).append((one, other))
@@ -290,9 +306,12 @@ def _difference(first: Sequence[TaskScore], second: Sequence[TaskScore]) -> tupl
         variance = variance_over_patients(moved, without, rows) if (moved**2).sum() > 1e-12 * total else 0.0
         parts.append((variance, min(each.freedom for pair in pairs for each in pair)))
         many += len(places)
+    trained = variation_of_means([one.refits for one in first], [one.refits for one in second])
+    if trained.refits > 1 and trained.spread > 0:
+        parts.append((trained.spread**2, trained.refits - 1.0))
     se, freedom = mean_difference(parts)
     means = (float(np.mean([one.score for one in each])) for each in (first, second))
-    return next(means) - next(means), se, freedom if many >= MIN_PATIENTS else np.nan
+    return next(means) - next(means), se, freedom if many >= MIN_PATIENTS else np.nan, trained.covers == ANSWERS
 
 
 def _references(

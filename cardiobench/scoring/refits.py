@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, Refits
+from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, TRAINING_SEEDS, Refits
 from cardiobench.stats.paired import Difference, with_refits
-from cardiobench.stats.variability import BOTH, SEEDS, TEST, paired_refit_spread
+from cardiobench.stats.variability import BOTH, SEEDS, TEST, mean_over_tasks, paired_refit_spread
 from cardiobench.tasks.answers import RefitAnswers, TableAnswers
 
 ANSWERS = "answers"
@@ -91,6 +91,32 @@ def variation_of_results(one: Refits | None, other: Refits | None, key: str) -> 
     if any(len(own) != each.count for own, each in zip(scores, (one, other), strict=True)):
         return Variation(ANSWERS)
     return variation(varies, *scores)
+
+
+def variation_of_means(first: Sequence[Refits | None], second: Sequence[Refits | None]) -> Variation:
+    """Return the variation of the difference of two means over the same tasks, for one metric.
+
+    Refit r of every task is averaged first. A task whose models do not train adds nothing.
+
+    Args:
+        first: Refits of one model on each task, with the scores of the metric alone.
+        second: Refits of the other model on the same tasks.
+    """
+    varies = [same_draws(one, other) for one, other in zip(first, second, strict=True)]
+    if not all(varies):
+        return Variation(ANSWERS)
+    scores = [[next(iter(one.scores.values()), ()) if one else () for one in each] for each in (first, second)]
+    trained = [number for number, one in enumerate(varies) if one != NO_TRAINING]
+    if not trained:
+        return Variation(TEST)
+    count = max(len(each[number]) for each in scores for number in trained)
+    if any(len(each[number]) not in (0, count) for each in scores for number in trained):
+        return Variation(ANSWERS)
+    means = [
+        mean_over_tasks([each[n] or [0.0] * count for n in trained]) * len(trained) / len(varies) for each in scores
+    ]
+    seeds = any(varies[number] != TRAINING_PATIENTS for number in trained)
+    return variation(TRAINING_SEEDS if seeds else TRAINING_PATIENTS, *(mean.tolist() for mean in means))
 
 
 def ranking_scores(answers: TableAnswers) -> list[float]:

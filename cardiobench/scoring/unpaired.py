@@ -2,14 +2,19 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import scipy
 
+from cardiobench.results.refits import Refits
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.pairs import Standings, decide_pairs
+from cardiobench.scoring.refits import ANSWERS, variation_of_means
 from cardiobench.stats.bootstrap import LEVEL
-from cardiobench.stats.paired import unpaired_differences
+from cardiobench.stats.paired import MeanDifferences, mean_difference, unpaired_differences
+from cardiobench.stats.variability import TEST
 
 Row = Mapping[str, ScoreResult]
 """Task -> result of one model."""
@@ -40,10 +45,38 @@ def decide_unpaired(names: Sequence[str], rows: Sequence[Row]) -> Standings:
                 if found is not None and (found.metric, found.unit) == (metric, unit):
                     numbers[:, model, column] = found.score.value, standard_error(found), found.score.n_patients
         datasets = [task.partition("/")[0] for task in tasks]
-        differences.append(unpaired_differences(numbers[0], numbers[1], numbers[2], datasets))
+        found = unpaired_differences(numbers[0], numbers[1], numbers[2], datasets)
+        differences.append(_with_refits(found, rows, tasks, metric))
         if np.isnan(shown).all() and not np.isnan(numbers[0]).all():
             shown = np.array([its[~np.isnan(its)].mean() if not np.isnan(its).all() else np.nan for its in numbers[0]])
     return decide_pairs(names, shown, differences, [upwards for _, _, upwards in sorted(kinds)])
+
+
+def _with_refits(found: MeanDifferences, rows: Sequence[Row], tasks: Sequence[str], metric: str) -> MeanDifferences:
+    """Add the variation over refits that two models share; an interval that covers the training keeps it."""
+    se, freedom, answers_only = found.se.copy(), found.freedom.copy(), found.answers_only.copy()
+    for one, other in combinations(range(len(rows)), 2):
+        common = [
+            (rows[one][task], rows[other][task])
+            for task in tasks
+            if task in rows[one]
+            and task in rows[other]
+            and rows[one][task].metric == rows[other][task].metric == metric
+        ]
+        if not common or all(result.score.covers != TEST for pair in common for result in pair):
+            continue
+        refits = [[_of_metric(result.refits, metric) for result in each] for each in zip(*common, strict=True)]
+        trained = variation_of_means(*refits)
+        answers_only[one, other] = answers_only[other, one] = trained.covers == ANSWERS
+        if trained.refits > 1 and trained.spread > 0:
+            parts = [(se[one, other] ** 2, freedom[one, other]), (trained.spread**2, trained.refits - 1.0)]
+            se[one, other], freedom[one, other] = mean_difference(parts)
+            se[other, one], freedom[other, one] = se[one, other], freedom[one, other]
+    return MeanDifferences(found.difference, se, freedom, answers_only)
+
+
+def _of_metric(refits: Refits | None, metric: str) -> Refits | None:
+    return refits and replace(refits, scores={metric: refits.scores[metric]} if metric in refits.scores else {})
 
 
 def standard_error(result: ScoreResult) -> float:
