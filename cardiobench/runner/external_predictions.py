@@ -30,9 +30,11 @@ def task_references(name: str, data_dir: Path | None) -> tuple[References, OpenD
     """Return the references and dataset of a task; recordings are not needed.
 
     Raises:
+        UnknownName: There is no such task, or it names an unknown metric.
         MissingData: The tables are missing, or no unit has a label.
     """
     task = catalog.task(name)
+    check_metrics([task], ())
     dataset = open_dataset(task.dataset, data_dir, need_media=False)
     references = References.of(dataset, task)
     if references.table.empty:

@@ -1,6 +1,7 @@
 """Test coverage of external predictions: that of the release, with a file of references or with the data."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 import cardiobench
 from cardiobench.cli.main import main
 from cardiobench.core.config import ScoreConfig
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData, UnknownName
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.references_file import References, read_references
@@ -177,3 +178,13 @@ def test_folder_without_recordings_gives_the_same_references(tmp_path):
         files.append((tmp_path / name).read_bytes())
         shutil.rmtree(tmp_path / "twin" / "EchoNet-Dynamic" / "Videos", ignore_errors=True)
     assert files[0] == files[1]
+
+
+def test_references_of_a_task_with_an_unknown_metric_are_refused(monkeypatch, tmp_path, capsys):
+    task = replace(catalog.task(SAMPLE), metrics=("auroc_macroo",))
+    monkeypatch.setattr(catalog, "task", lambda name: task)
+    with pytest.raises(UnknownName, match="auroc_macro"):
+        task_references(SAMPLE, None)
+    assert main(["references", SAMPLE, "--out", str(tmp_path / "references.csv")]) == 2
+    said = capsys.readouterr().err
+    assert "auroc_macroo" in said and "Traceback" not in said and not (tmp_path / "references.csv").exists()
