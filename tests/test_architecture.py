@@ -167,6 +167,7 @@ DIFFERENCES = {
     "cardiobench.scoring.compare": "differences of two models on one task",
     "cardiobench.scoring.ranking": "differences of means over tasks",
     "cardiobench.scoring.unpaired": "differences without predictions",
+    "cardiobench.scoring.refits": "the variation of a difference over the training, added to its interval",
     "cardiobench.protocols.task_scorer": "the change of one model from its own probe, with an interval and no decision",
 }
 """Modules that compute differences of models, by the formulas of `stats.paired`, for the one that decides."""
@@ -174,6 +175,7 @@ CONSTANTS = {"MIN_PER_LABEL", "comparable_labels"}
 """Names of `stats.paired` about the labels that are compared."""
 ENDS = {"low", "high", "inner_low", "inner_high", "p_value", "p_adjusted"}
 OF_ONE_RESULT = {
+    "cardiobench.data.media.checks": "limits of signs of a recording",
     "cardiobench.embeddings.split_audit": "ranges of vectors",
     "cardiobench.results.consistency": "whether the numbers of a file agree",
     "cardiobench.results.score_result": "gaps between groups of patients",

@@ -198,7 +198,7 @@ def _doubled(vectors: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
     apart = np.bincount(codes[starts], minlength=len(keys)) > 1
     if apart.any():
         found = np.flatnonzero(apart)
-        return [f"{counted(len(found), 'id')} in rows that are not consecutive: {_shown(keys, found)}"]
+        return [f"{counted(len(found), 'id')} repeated in rows that are not consecutive: {_shown(keys, found)}"]
     several = np.flatnonzero(np.bincount(codes, minlength=len(keys))[codes] > 1)
     if not len(several):
         return []

@@ -29,6 +29,7 @@ TRUSTED: Mapping[Leaf, str] = {
     **{("stamp", name): HOST for name in (*LIBRARIES, "key", "code", "components", "embeddings", "device", "seconds")},
     ("stamp", "source_checksum"): "checksum of the file on the submitter's machine",
     ("stamp", "recordings"): "digest of the recordings on the submitter's machine",
+    ("stamp", "validation_sha256"): "checksum of predictions for validation patients, which are not sent",
     ("cost",): COST,
     ("cost", "timings"): HOST,
     ("options", "device"): HOST,

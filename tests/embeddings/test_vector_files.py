@@ -93,7 +93,7 @@ def test_other_columns_are_ignored():
 @pytest.mark.parametrize(
     ("frame", "said"),
     [
-        (wide(["a", "b", "a", "c"]), "1 id in rows that are not consecutive: a"),
+        (wide(["a", "b", "a", "c"]), "1 id repeated in rows that are not consecutive: a"),
         (wide(["a", "a", "b", "c"], vectors()[[0, 0, 1, 2]]), "1 id repeated with the same vector: a"),
         (wide(["a", "a", "b", "b"], part=[0, 0, 0, 1]), "1 id repeated with the same part: a"),
         (wide(["a", "a", "b", "b"], part=[0, 2, 1, 2]), "2 ids without parts between 0 and their last: a, b"),
