@@ -13,12 +13,16 @@ import rich.console
 import rich.progress
 import rich.table
 import rich.tree
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 
 from cardiobench.core.io import to_plain
 
 PIPE_WIDTH = 200  # Width of tables that are written to a file or pipe.
 WIDEST_NAME = 60  # Minimum width of the first column.
+
+
+CONTROLS = dict.fromkeys([*(code for code in range(32) if chr(code) not in "\t\n"), *range(127, 160)], "\ufffd")
+"""Control characters, with which a name in a file could move the cursor or change what the terminal shows."""
 
 
 class _Screen(rich.console.Console):
@@ -35,8 +39,13 @@ def _screen(stream: TextIO) -> rich.console.Console:
 
 def print_error(text: str) -> None:
     """Write a line to standard error immediately, from any thread, as the last line of a process."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{text.translate(CONTROLS)}\n")
     sys.stderr.flush()
+
+
+def escape(text: str) -> str:
+    """Return a text that the console prints as it is, without markup and without control characters."""
+    return escape_markup(text.translate(CONTROLS))
 
 
 def _grow(tree: rich.tree.Tree, branches: Mapping[str, Any]) -> None:

@@ -25,6 +25,12 @@ except ImportError:  # Windows
 
 _NAME_BYTES = 120  # Characters of the target's name repeated in a temporary name: file systems allow 255 bytes.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+MOST_JSON = 100_000_000
+"""Maximum number of characters or bytes of a JSON text; lists of recordings are the longest."""
+MOST_NESTING = 32
+"""Maximum number of nested objects and lists of a JSON text."""
+_PLAIN_NAME = re.compile(r"\w[\w-]{0,79}", re.ASCII)
+_DIGEST = 16
 _TEMPORARY = re.compile(r"\..+\.(\w+)-(\d+)-\w+\.tmp")  # Cleaned up by temporary_path.
 
 
@@ -81,6 +87,18 @@ def check_room(folder: Path, needed: int, written: int = 0) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if resource is not None and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[0] < needed + written:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+
+def own_folder(folder: Path) -> Path:
+    """Create a folder, and refuse a link: a folder of others could lead what is written there to any other place.
+
+    Raises:
+        UnwritableOutput: The path is a link.
+    """
+    if folder.is_symlink():
+        raise UnwritableOutput(f"{folder} is a link to another place. Remove it, or choose another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @contextmanager
@@ -148,6 +166,14 @@ def _runs(process: int) -> bool:
     return True
 
 
+def file_part(name: str) -> str:
+    """Return a part of a file name for a text, which may be of others: plain names as they are, others with a digest."""
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:40]
+    return f"{readable}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:_DIGEST]}"
+
+
 def write_text(text: str, path: str | Path, errors: str = "strict") -> Path:
     """Write a text file as UTF-8, atomically; `errors="replace"` allows file names that are not UTF-8."""
     return write_atomic(path, lambda partial: partial.write_bytes(text.encode("utf-8", errors)))
@@ -158,19 +184,65 @@ def write_json(value: Any, path: str | Path) -> Path:
     return write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
-def parse_json(text: str | bytes) -> dict[str, Any]:
-    """Return the object in a JSON text.
+def read_file(path: Path, longest: int) -> bytes:
+    """Return the content of a file, which may be of others.
 
     Raises:
-        BadData: The text is not JSON, is nested too deeply, or is not an object.
+        BadData: It is not a regular file, cannot be read, or has more than `longest` bytes.
     """
     try:
-        content = json.loads(text)
+        if not path.is_file():  # Reading a pipe would block.
+            raise BadData(f"{path} is not a regular file. Remove it from the folder.")
+        if (size := path.stat().st_size) > longest:
+            raise BadData(f"{path} has {size:,} bytes, but at most {longest:,} are allowed. Remove it from the folder.")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadData(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def parse_json(text: str | bytes, longest: int = MOST_JSON) -> dict[str, Any]:
+    """Return the object in a JSON text, which may be of others.
+
+    Args:
+        text: JSON.
+        longest: Maximum number of characters or bytes.
+
+    Raises:
+        BadData: The text is not JSON, is too long, is nested too deeply, has a key twice, or is not an object.
+    """
+    if len(text) > longest:
+        raise BadData(f"its JSON has {len(text):,} characters, but at most {longest:,} are allowed")
+    try:
+        content = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise BadData(f"incomplete or damaged JSON ({error}). Delete it and run again") from error
     if not isinstance(content, dict):
         raise BadData(f"it contains a {type(content).__name__}; expected an object")
+    if (depth := _depth(content)) > MOST_NESTING:
+        raise BadData(f"its JSON is nested {depth} levels deep, but at most {MOST_NESTING} are allowed")
     return content
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the entries of an object; a repeated key would hide an entry from some readers."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        repeated = next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number]))
+        raise ValueError(f"the key {repeated[:60]!r} occurs twice")
+    return content
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _depth(value: Any) -> int:
+    """Return the number of nested objects and lists."""
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, (dict, list))]:
+        depth += 1
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    return depth
 
 
 def sha256_of_file(path: str | Path) -> str:

@@ -102,9 +102,16 @@ class Snapshot:
         cached = self.api.hf_hub_download(self.target.id, path, revision=self.commit, repo_type=self.target.kind)
         return Path(cached).read_bytes()
 
-    def read_matching(self, pattern: str) -> dict[str, bytes]:
-        """Return path -> content of the files whose path matches a pattern, sorted by path."""
-        paths = sorted(path for path in self.files if re.fullmatch(pattern, path))
+    def read_matching(self, pattern: str, longest: int) -> dict[str, bytes]:
+        """Return path -> content of the files whose path matches a pattern, sorted by path; `too_large` names the others.
+
+        Args:
+            pattern: Regular expression for the whole path.
+            longest: Maximum number of bytes; larger files are not downloaded.
+        """
+        paths = sorted(
+            path for path, entry in self.files.items() if re.fullmatch(pattern, path) and entry.size <= longest
+        )
         return {path: content for path in paths if (content := self.read(path)) is not None}
 
     def dates(self, paths: Iterable[str]) -> dict[str, str]:
@@ -118,6 +125,14 @@ class Snapshot:
             )
             found |= {one.path: one.last_commit.date.isoformat() for one in listed if one.last_commit}
         return found
+
+    def too_large(self, pattern: str, longest: int) -> dict[str, str]:
+        """Return path -> reason for the files that `read_matching` leaves out."""
+        return {
+            path: f"it has {entry.size:,} bytes, but at most {longest:,} are allowed"
+            for path, entry in sorted(self.files.items())
+            if re.fullmatch(pattern, path) and entry.size > longest
+        }
 
     def holds(self, path: str, content: Content | None) -> bool:
         """Return whether the file already has the desired content, comparing digests without a download."""

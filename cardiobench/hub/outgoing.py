@@ -15,6 +15,8 @@ from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
 from cardiobench.data.prepared_note import Preparation
 from cardiobench.data.prompts import prompt_digest
+from cardiobench.hub.local_scores import FEWEST, too_few, what_leaves, without_small_cells
+from cardiobench.hub.submission import TOKEN, without_additions
 from cardiobench.results.record import checksum
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.results.versions import unknown_coverage
@@ -27,12 +29,8 @@ LOCAL_PATH = re.compile(
     r"""(?:(?<=[\s"'`(=,:;\[{<])|^)(?:file://\S*|~[\w.-]*/[^\s"'`,;)\]}>]*|\.\.?/[^\s"'`,;)\]}>]*|/[^/\s"'`,;)\]}>]+/[^\s"'`,;)\]}>]*"""
     r"""|[A-Za-z]:[\\/][^\s"'`,;)\]}>]*|\\\\[^\s"'`,;)\]}>]+)"""
 )
-TOKEN = re.compile(r"hf_\w{10,}")
 _WORD = re.compile(r"[\w.+-]+")
 PATH_MARK, ID_MARK, TOKEN_MARK = "(local path)", "(id)", "(token)"
-# Provenance that others need; other parts of the stamp are removed.
-STAMP = {"cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "seed", "resamples"}
-STAMP |= {"key", "code", "embeddings", "device", "libraries", "seconds", "date", "suite", "profile", "reused"}
 
 
 def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()) -> ScoreResult:
@@ -47,11 +45,11 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
         The same result if there is nothing to remove, else a result with a new checksum, whose stamp has the
         checksum of the original.
     """
-    stamp = {key: value for key, value in result.stamp.items() if key in STAMP or key == "source_checksum"}
-    named = replace(result, model={**result.model, "name": name or public_name(str(result.model["name"]))}, stamp=stamp)
+    named = replace(result, model={**result.model, "name": name or public_name(str(result.model["name"]))})
     if result.dataset.get("local"):
-        named = replace(named, warnings=tuple(_without_ids(text, ids) for text in named.warnings))
-    shown: ScoreResult = _clean(named, frozenset(word for word in ids if not word.isdigit()))
+        named = without_small_cells(named)
+    # Texts are cut last, because a cut path or token would not be recognised.
+    shown = without_additions(_clean(named, frozenset(word for word in ids if not word.isdigit())))
     if shown.to_json() == result.to_json():
         return result
     source = result.stamp.get("source_checksum") or checksum(result.to_json())
@@ -78,16 +76,17 @@ def leave_out_local(
             f"all {len(results)} results are of your own data ({', '.join(held)}), which stay here. To publish these scores, "
             f"without ids: --local-dataset {' '.join(held)}"
         )
+    for result in (few := [result for result in kept if result.dataset.get("local") and too_few(result)]):
+        on_diff(f"left out: {result.task} {result.label} of fewer than {FEWEST} patients")
+    kept = [result for result in kept if result not in few]
+    if few and not kept:
+        raise LicenceError(f"all {len(few)} results are of fewer than {FEWEST} patients, and stay here.")
+    for result in kept:
+        if result.dataset.get("local"):
+            on_diff(f"leaves this machine: {what_leaves(public_result(result))}")
     for name in held:
         on_diff(f"left out: results of {name}, which is your own data (--local-dataset {name} publishes its scores)")
     return kept
-
-
-def _without_ids(text: str, ids: Collection[str]) -> str:
-    """Replace ids that occur as words, including numbers, because ids of local data must stay private."""
-    found = sorted((name for name in ids if name and name in text), key=len, reverse=True)
-    pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in found)
-    return re.sub(pattern, ID_MARK, text) if found else text
 
 
 def public_note(note: Preparation) -> Preparation:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.core.io import parse_json
 from cardiobench.hub import naming
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.results.paths import folder_name
+from cardiobench.results.record import LONGEST
 from cardiobench.results.score_result import ScoreResult
 
 PUSHED = rf"{naming.FOLDER}/[\w.-]+/[\w.-]+/[\w.-]+__[\w.-]+\.json"
@@ -37,15 +37,19 @@ def pull(
     api = connect()
     target = Target("model", repository, revision)
     user = whoami(api)
-    files = call(target, lambda: read_snapshot(api, target, user, None).read_matching(PUSHED))
-    if not files:
+    snapshot = call(target, lambda: read_snapshot(api, target, user, None))
+    files = call(target, lambda: snapshot.read_matching(PUSHED, LONGEST))
+    if not files and not snapshot.too_large(PUSHED, LONGEST):
         raise MissingData(
             f"{target} has no CardioBench results. For results in a pull request, give --revision refs/pr/1"
         )
-    results, problems = [], []
+    results, problems = (
+        [],
+        [f"{path} of {target} was left out: {why}" for path, why in snapshot.too_large(PUSHED, LONGEST).items()],
+    )
     for path, content in files.items():
         try:
-            results.append((path.split("/")[1], ScoreResult.from_json(parse_json(content))))
+            results.append((path.split("/")[1], ScoreResult.parse(content)))
         except BadData as error:
             problems.append(f"{path} of {target} is not a result file: {error}")
     if not results:

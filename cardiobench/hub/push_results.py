@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadConfig, BadData, MissingData
-from cardiobench.core.io import files_below, parse_json
+from cardiobench.core.io import files_below, read_file
 from cardiobench.hub import cards, eval_results, model_index, naming
 from cardiobench.hub.api import call, connect, status, whoami
 from cardiobench.hub.commit import CommitResult, RepoOptions, Snapshot, Target, write
@@ -27,7 +27,7 @@ from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.collect import ResultEntry, read_result
 from cardiobench.results.formatting import coverage
 from cardiobench.results.paths import PATTERN
-from cardiobench.results.record import EMBEDDINGS
+from cardiobench.results.record import EMBEDDINGS, LONGEST
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
@@ -47,22 +47,12 @@ def find_results(folder: Path) -> list[ScoreResult]:
         BadData: A file is not a result, or was changed after it was written.
     """
     paths = [folder] if folder.is_file() else files_below(folder, PATTERN)
-    texts = {path: _content(path) for path in paths}
+    texts = {path: read_file(path, LONGEST) for path in paths}
     results = {path: _read(path, text) for path, text in texts.items() if not is_analysis(text)}
     if not results:
         raise MissingData(f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID")
     ids = ids_below(folder)
     return [public_result(result, ids=ids) for result in results.values()]
-
-
-def _content(path: Path) -> bytes:
-    try:
-        if path.is_file():
-            return path.read_bytes()
-        reason = "it is not a regular file"
-    except OSError as error:
-        reason = f"{error.strerror or error}"
-    raise BadData(f"{path} cannot be read: {reason}. Remove it from the folder, or repeat the run.")
 
 
 def _read(path: Path, text: bytes) -> ScoreResult:
@@ -299,7 +289,7 @@ class ModelChange:
     def _choose(self, existing: bytes | None, new: ScoreResult) -> ScoreResult:
         """Return the result to keep in the repository: the new one, unless the existing one is newer or more complete."""
         try:
-            old = ScoreResult.from_json(parse_json(existing)) if existing else None
+            old = ScoreResult.parse(existing) if existing else None
         except BadData:
             old = None
         if old is None or same_scores(old, new):

@@ -32,11 +32,16 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import cardiobench
 from cardiobench.core.errors import BadData
+from cardiobench.core.foreign import MOST_BYTES, read_parquet
 from cardiobench.core.io import files_below, sha256_of_file
 from cardiobench.data import catalog
 from cardiobench.hub.api import connect, whoami
@@ -44,24 +49,11 @@ from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snaps
 from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.outgoing import leave_out_local, leave_out_reused, public_result
 from cardiobench.hub.push_results import UNNAMED, leave_out_rehearsals, to_bytes
+from cardiobench.hub.submission import COLUMNS, COUNT, FLAG, NUMBER, ROWS, TEXT, answers_format
 from cardiobench.results.predictions_file import load_predictions, load_refits, parquet_options, with_refits
 from cardiobench.results.score_result import ScoreResult
 
 WORKFLOW = ".github/workflows/submissions.yml"
-TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
-COLUMNS = {
-    **dict.fromkeys(("result_id", "pushed_by", "date", "model", "model_revision"), TEXT),
-    **dict.fromkeys(("dataset", "dataset_version", "dataset_digest", "task", "protocol", "metric", "unit"), TEXT),
-    **dict.fromkeys(("ranks", "higher_is_better"), FLAG),
-    **dict.fromkeys(("value", "low", "high"), NUMBER),
-    **dict.fromkeys(("n", "n_patients", "scored", "expected"), COUNT),
-    **dict.fromkeys(("best_constant", "train_constant", "chance"), NUMBER),
-    "beats_floor": TEXT,
-    **dict.fromkeys(("collapsed", "synthetic_twin"), FLAG),
-    "first_patients": COUNT,
-    "seen_in_pretraining": FLAG,
-    **dict.fromkeys(("warnings", "cardiobench", "result"), TEXT),
-}
 CARD = """\
 ---
 pretty_name: CardioBench results
@@ -176,8 +168,6 @@ def _open_predictions(
     results: Sequence[ScoreResult], predictions: Mapping[str, Path], user: str, on_diff: Callable[[str], None]
 ) -> dict[str, bytes]:
     """Return path -> id and answer of each unit, without labels and patient data; omitted files are reported."""
-    from pyarrow.parquet import write_table
-
     files = {}
     for result in results:
         if result.dataset.get("local"):
@@ -190,13 +180,17 @@ def _open_predictions(
             on_diff(f"left out: predictions of {result.task} {result.label}: {reason}")
             continue
         frame = load_predictions(result, file)
-        known = ("id", *task.rules.answer_columns(task), *task.rules.optional_columns(task))
-        columns = [name for name in frame if name in known]
-        sink = io.BytesIO()
+        columns = [name for name in frame if name in answers_format(task).columns]
         table = with_refits(frame[columns], load_refits(result, file))
-        write_table(table, sink, **parquet_options(table))
-        files[predictions_path(result, user)] = sink.getvalue()
+        files[predictions_path(result, user)] = _to_bytes(table, **parquet_options(table))
     return files
+
+
+def _to_bytes(table: pa.Table, **options: Any) -> bytes:
+    """Return a table as Parquet without any metadata."""
+    sink = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(None), sink, store_schema=False, **options)
+    return sink.getvalue()
 
 
 def workflow(repository: str) -> str:
@@ -286,23 +280,19 @@ def result_id(result: ScoreResult) -> str:
 
 def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
     """Return the rows as a Parquet file with exactly these columns and types."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     types = {TEXT: pa.string(), NUMBER: pa.float64(), COUNT: pa.int64(), FLAG: pa.bool_()}
     table = pa.Table.from_pylist(list(rows), schema=pa.schema([(name, types[kind]) for name, kind in COLUMNS.items()]))
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    return sink.getvalue()
+    return _to_bytes(table)
 
 
 def _known(snapshot: Snapshot, user: str) -> set[str]:
-    """Return the results in the user's files of the repository."""
-    import pyarrow.parquet as pq
-
-    files = snapshot.read_matching(rf"data/{re.escape(user)}-[0-9a-f]{{16}}\.parquet")
-    tables = [pq.read_table(io.BytesIO(content), columns=["result_id"]) for content in files.values()]
-    return {name for table in tables for name in table["result_id"].to_pylist()}
+    """Return the results in the user's files of the repository; a damaged file has none, so that they are sent again."""
+    files = snapshot.read_matching(rf"data/{re.escape(user)}-[0-9a-f]{{16}}\.parquet", MOST_BYTES)
+    known: set[str] = set()
+    for content in files.values():
+        with suppress(BadData):
+            known |= set(read_parquet(content, ROWS)["result_id"].unique().to_pylist())
+    return known
 
 
 def _number(value: float) -> float | None:

@@ -1,6 +1,5 @@
 """Read published answers, and find those that equal the answers of another model."""
 
-import io
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
@@ -8,21 +7,20 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from scipy.stats import spearmanr
 
-from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.errors import BadData, CardioBenchError
+from cardiobench.core.foreign import read_parquet
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.hub.submission import answers_format
 from cardiobench.leaderboard.choice import card_of, is_baseline
 from cardiobench.results.collect import ResultEntry, model_id
 from cardiobench.results.predictions_file import OF_REFITS, refits_of_table
 from cardiobench.results.refits import Refits
 from cardiobench.tasks.answers import RefitAnswers, refit_columns, stored_refits
 
-MAX_UNITS = 2_000_000
-"""Maximum number of rows in a prediction file; no release has as many units."""
 EQUAL = 0.9999
 """Smallest rank correlation of answers that are called equal; those of different networks stay below."""
 MIN_UNITS = 10
@@ -35,10 +33,9 @@ AnswersOf = Callable[[ResultEntry], pd.DataFrame | None]
 
 
 def read_answers(content: bytes, task: Task) -> pd.DataFrame:
-    """Read ids and predictions, ignoring other columns; raises `ValueError` for too many rows."""
-    file = _open_answers(content)
-    known = {"id", *task.rules.answer_columns(task), *task.rules.optional_columns(task)}
-    return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
+    """Read ids and predictions; raises `BadData` if the file has anything else than these and answers of refits."""
+    table = _read(content, task)
+    return table.select([name for name in table.column_names if not name.startswith(OF_REFITS)]).to_pandas()
 
 
 def read_refits(content: bytes, task: Task, record: Refits | None) -> RefitAnswers | None:
@@ -50,29 +47,31 @@ def read_refits(content: bytes, task: Task, record: Refits | None) -> RefitAnswe
         record: Refits of the result.
 
     Raises:
-        ValueError: There are too many rows, or a column has other lists than one of this length per row.
+        BadData: The file has anything else than answers, or other lists than one of this length per row.
         BadPredictions: The file has another number of refits, or an answer is not valid.
     """
     if record is None:
         return None
-    file = _open_answers(content)
-    names = [f"{OF_REFITS}{name}" for name in refit_columns(task) if f"{OF_REFITS}{name}" in file.schema_arrow.names]
-    for name in names:  # Compare the type before reading, because lists may be of any length.
-        kind = file.schema_arrow.field(name).type
+    table = _read(content, task)
+    names = [name for one in refit_columns(task) if (name := f"{OF_REFITS}{one}") in table.column_names]
+    for name in names:
+        kind = table.schema.field(name).type
         if kind not in (pa.list_(pa.float32(), record.count), pa.list_(pa.string(), record.count)):
-            raise ValueError(f"{name} is a column of {kind}; expected {record.count} numbers or names per row")
-    ids = file.read(["id"]).to_pandas()["id"].astype(str)
-    found = stored_refits(record, refits_of_table(file.read(names)), ids)
+            raise BadData(f"{name} is a column of {kind}; expected {record.count} numbers or names per row")
+    ids = table["id"].to_pandas().astype(str)
+    found = stored_refits(record, refits_of_table(table.select(names)), ids)
     for answers in found.tables(task) if found else ():
         task.rules.check_answers(answers, task, "an answer of a refit")
     return found
 
 
-def _open_answers(content: bytes) -> pq.ParquetFile:
-    file = pq.ParquetFile(io.BytesIO(content))
-    if (rows := file.metadata.num_rows) > MAX_UNITS:
-        raise ValueError(f"it has {rows:,} rows, but at most {MAX_UNITS:,} are allowed")
-    return file
+def _read(content: bytes, task: Task) -> pa.Table:
+    try:
+        return read_parquet(content, answers_format(task))
+    except BadData as error:
+        raise BadData(
+            f"its file of predictions of {task.name} holds no predictions that can be read: {error}"
+        ) from error
 
 
 def answers_of(read: Callable[[str], bytes | None]) -> AnswersOf:
@@ -86,8 +85,10 @@ def answers_of(read: Callable[[str], bytes | None]) -> AnswersOf:
     def published(path: str, task: str) -> pd.DataFrame | None:
         try:
             content = read(path)
-            return None if content is None else read_answers(content, catalog.task(task))
-        except (CardioBenchError, pa.ArrowException, OSError, ValueError):
+            table = None if content is None else read_answers(content, catalog.task(task))
+            # A repeated id would multiply the rows when tables are joined.
+            return table if table is not None and table["id"].is_unique else None
+        except CardioBenchError:
             return None  # It cannot be compared; `verify` refuses it.
 
     return lambda entry: published(predictions_path(entry.result, entry.pushed_by), entry.result.task)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import MissingExtra
-from cardiobench.leaderboard import model_page, style, table
+from cardiobench.leaderboard import model_page, serving, style, table
 from cardiobench.leaderboard.grid import BoardTable
 from cardiobench.leaderboard.source import is_repository, load
 from cardiobench.leaderboard.state import NAMES, settle
@@ -110,6 +110,7 @@ def build(
                 flops = gr.HTML(elem_id="flops")
             with gr.Tab("Models", id="models"):
                 dropdown("model", "Model of this page")
+                name = gr.HTML(elem_id="model-name")
                 card = gr.Markdown(elem_id="card")
                 of_model = _frame(gr, BoardTable(model_page.TASKS), "Its results on all boards", "model-tasks")
                 versions = _frame(gr, BoardTable(model_page.VERSIONS), "Its revisions, newest result first", "versions")
@@ -135,6 +136,7 @@ def build(
             chart=chart,
             costs=costs,
             flops=flops,
+            name=name,
             card=card,
             model_tasks=of_model,
             versions=versions,
@@ -194,17 +196,23 @@ def _frame(gr: Any, grid: BoardTable, label: str, name: str) -> Any:
 
 
 def launch(
-    sources: Sequence[str], *, revision: str = "main", port: int | None = None, block: bool = True
+    sources: Sequence[str],
+    *,
+    revision: str = "main",
+    suites: Sequence[str] = (),
+    port: int | None = None,
+    block: bool = True,
 ) -> "gradio.Blocks":
     """Load results and serve the app locally; no data is sent anywhere.
 
     Args:
         sources: Folders of results, or one Hub dataset.
         revision: Revision of the dataset.
+        suites: Suites to show besides those of this package and its extensions.
         port: Server port; None for a free one.
         block: Whether to wait until the server stops.
     """
     dataset = sources[0] if is_repository(sources[0]) and not Path(sources[0]).is_dir() else ""
-    app = build(load(sources, revision), lambda: load(sources, revision), dataset)
-    app.launch(server_port=port, share=False, prevent_thread_lock=not block, quiet=not block, **style.options())
+    app = build(load(sources, revision, suites), lambda: load(sources, revision, suites), dataset)
+    app.launch(server_port=port, share=False, prevent_thread_lock=not block, quiet=not block, **serving.options())
     return app

@@ -1,5 +1,8 @@
 """Build the page of one model and the number of submissions of each owner."""
 
+import re
+from html import escape
+
 from cardiobench.leaderboard import table
 from cardiobench.leaderboard.boards import Standing
 from cardiobench.leaderboard.choice import Choice
@@ -8,6 +11,7 @@ from cardiobench.models.cards import find_card
 from cardiobench.report.beside_references import reference_of
 from cardiobench.report.overview import ScoreCell, marks, skill
 from cardiobench.report.page.naming import skill_text
+from cardiobench.report.plots.style import shorten
 from cardiobench.results.collect import Collection, ResultEntry, model_id
 from cardiobench.results.cost import short
 from cardiobench.results.formatting import floor, markdown_text, verdict
@@ -41,6 +45,7 @@ OWNERS = (
     BoardColumn("last result", 130),
 )
 LOCAL = "local folder"
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def models(collection: Collection) -> list[str]:
@@ -48,12 +53,20 @@ def models(collection: Collection) -> list[str]:
     return sorted({str(entry.result.model["name"]) for entry in collection.entries})
 
 
+def heading(name: str) -> str:
+    """Return a model's name as an HTML heading, linked to its page if it starts with a valid repository name."""
+    repository, _, rest = name.partition(" ")
+    if not REPOSITORY.fullmatch(repository) or ".." in repository:
+        return f"<h2>{escape(shorten(name, table.LONG))}</h2>"
+    link = f'<a href="https://huggingface.co/{repository}" rel="noopener nofollow">{escape(repository)}</a>'
+    return f"<h2>{link} {escape(shorten(rest, table.LONG))}</h2>".replace(" </h2>", "</h2>")
+
+
 def card_text(name: str) -> str:
-    """Return a model's card as Markdown, or a note that there is none."""
-    head = f"## {table.model_cell(name)}\n\n"
+    """Return a model's card as Markdown, or a note that there is none; nothing in it is of a submission."""
     card = find_card(model_id(name))
     if card is None:
-        return f"{head}CardioBench has no card for this model. Its submitter is responsible for its description and training data."
+        return "CardioBench has no card for this model. Its submitter is responsible for its description and training data."
     facts = {
         "Modality": " and ".join(card.modalities),
         "Licence of the weights": card.licence,
@@ -64,7 +77,7 @@ def card_text(name: str) -> str:
     }
     listed = "\n".join(f"* **{key}**: {markdown_text(str(value))}" for key, value in facts.items())
     _, _, body = card.body.partition("\n")
-    return f"{head}{listed}\n\n{body.strip()}"
+    return f"{listed}\n\n{body.strip()}"
 
 
 def model_tasks(collection: Collection, name: str) -> BoardTable:

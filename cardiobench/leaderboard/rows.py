@@ -1,16 +1,15 @@
 """Check that the columns of a results file repeat the values of the result in each row."""
 
-import io
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from cardiobench.core.errors import BadData
+from cardiobench.core.foreign import read_parquet
 from cardiobench.core.io import parse_json
-from cardiobench.hub.results_dataset import COLUMNS, parquet, records
+from cardiobench.hub.results_dataset import records
+from cardiobench.hub.submission import COLUMNS, ROWS
 from cardiobench.results.score_result import ScoreResult
 
 OLDER = ("result", "result_id", "beats_floor")
@@ -23,22 +22,23 @@ def differing_rows(content: bytes, user: str) -> Iterator[str]:
     Args:
         content: Content of a file that `read_entries` has read.
         user: Account that owns the file.
+
+    Raises:
+        BadData: The file cannot be read, or has no column of metrics.
     """
-    table = pq.read_table(io.BytesIO(content), read_dictionary=["result"])
+    table = read_parquet(content, replace(ROWS, required=(*ROWS.required, "metric"))).unify_dictionaries()
     texts = table["result"].combine_chunks()
-    if not isinstance(texts, pa.DictionaryArray):
-        yield "its column result is not text"
-        return
-    rows = table.drop_columns(["result"]).to_pylist()
+    by_text: dict[int | None, list[dict[str, Any]]] = {}
+    for index, row in zip(texts.indices.to_pylist(), table.drop_columns(["result"]).to_pylist(), strict=True):
+        by_text.setdefault(index, []).append(row)
     older = False
     for number, text in enumerate(texts.dictionary.to_pylist()):
-        own = [row for row, index in zip(rows, texts.indices.to_pylist(), strict=True) if index == number]
+        own = by_text.get(number, [])
         try:
-            record = parse_json(text)
-            result = ScoreResult.from_json(record)
+            result = ScoreResult.parse(text or "")
         except BadData:
             continue
-        is_older = record["schema"] != ScoreResult.schema
+        is_older = parse_json(text)["schema"] != ScoreResult.schema
         older = older or is_older
         made = {row["metric"]: row for row in records(result, user)}
         if Counter(row["metric"] for row in own) != Counter(list(made)):
@@ -47,9 +47,8 @@ def differing_rows(content: bytes, user: str) -> Iterator[str]:
         if not is_older and text != made[result.metric]["result"]:
             yield f"{result.task} {result.label}: its JSON is not formatted like that of results"
         yield from _differing_columns(own, made, OLDER if is_older else ("result",))
-    written = pq.read_schema(io.BytesIO(content))
-    if not older and not written.equals(pq.read_schema(io.BytesIO(parquet([])))):
-        yield f"its columns are {', '.join(written.names)}, not {', '.join(COLUMNS)} with their types"
+    if not older and table.column_names != list(COLUMNS):
+        yield f"its columns are {', '.join(table.column_names)}, not {', '.join(COLUMNS)}"
 
 
 def _differing_columns(

@@ -1,18 +1,20 @@
 """Load results for a leaderboard from folders or from a public Hub dataset."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.foreign import MOST_BYTES, read_parquet
 from cardiobench.data import catalog
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.hub.naming import wrong_names
+from cardiobench.hub.submission import ROWS
 from cardiobench.leaderboard.answers import answers_of, name_equal_answers
 from cardiobench.leaderboard.choice import card_of
 from cardiobench.leaderboard.costs import cost_of_card
@@ -28,30 +30,25 @@ from cardiobench.results.collect import (
     read_result,
 )
 from cardiobench.results.consistency import missing_parts
-from cardiobench.results.record import Name, Part, checksum, type_adapter
+from cardiobench.results.record import checksum
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.suites import list_suites
 
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
-
-
-MAX_ROWS = 100_000
-"""Maximum number of rows per file, enough for about ten thousand results."""
-MAX_TEXT = 1 << 30
-"""Maximum number of decoded characters per file."""
-BATCH = 1000
+FILES = r"(?!predictions/).*\.parquet"
+"""Paths of the files of results."""
 NO_DATES: Mapping[str, str] = MappingProxyType({})
 DIGEST = re.compile(r"[0-9a-f]{16}")
 DIGITS = 8
 """Number of digits of the digest of private data in the name of its tasks."""
 
 
-def load(sources: Sequence[str], revision: str = "main") -> dict[str, Collection]:
+def load(sources: Sequence[str], revision: str = "main", suites: Sequence[str] = ()) -> dict[str, Collection]:
     """Load results from folders or, if the first source is no folder, from a Hub dataset, as one collection per suite.
 
     Args:
         sources: Folders, or one dataset `org/name`.
         revision: Revision of the dataset.
+        suites: Suites to show besides those of this package and its extensions.
 
     Raises:
         MissingData: There are no results.
@@ -59,13 +56,13 @@ def load(sources: Sequence[str], revision: str = "main") -> dict[str, Collection
     """
     folders = [Path(source) for source in sources]
     if all(folder.is_dir() for folder in folders):
-        return collect_by_suite(folders)
+        return collect_by_suite(folders, shown_suites(suites))
     if len(sources) > 1 or not is_repository(sources[0]):
         absent = next(str(folder) for folder in folders if not folder.is_dir())
         raise MissingData(
             f"there is no folder {absent}. Give folders of results, or one dataset on the Hub as org/name."
         )
-    return from_dataset(sources[0], revision)
+    return from_dataset(sources[0], revision, suites)
 
 
 def is_repository(name: str) -> bool:
@@ -73,8 +70,15 @@ def is_repository(name: str) -> bool:
     return name.count("/") == 1 and not name.startswith((".", "/", "~")) and not name.endswith("/")
 
 
-def from_dataset(repository: str, revision: str = "main") -> dict[str, Collection]:
+def shown_suites(more: Sequence[str] = ()) -> list[str]:
+    """Return the suites of a board in their order: those of this package, of extensions, and of the operator."""
+    return list(dict.fromkeys((*list_suites(), *more)))
+
+
+def from_dataset(repository: str, revision: str = "main", suites: Sequence[str] = ()) -> dict[str, Collection]:
     """Load the results of a dataset written by `cardiobench push --to-dataset`, as one collection per suite.
+
+    See `load` for the arguments.
 
     Raises:
         MissingData: The dataset has no Parquet file of results.
@@ -84,19 +88,27 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
     target = Target("dataset", repository, revision)
     user = whoami(api)
     snapshot = call(target, lambda: read_snapshot(api, target, user, None))
-    files = call(target, lambda: snapshot.read_matching(r"(?!predictions/).*\.parquet"))
-    if not files:
+    files = call(target, lambda: snapshot.read_matching(FILES, MOST_BYTES))
+    large = [Problem(path, "unreadable", reason) for path, reason in snapshot.too_large(FILES, MOST_BYTES).items()]
+    if not files and not large:
         raise MissingData(
             f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"
         )
     dates = call(target, lambda: snapshot.dates(files))
-    return from_files(files, dates, lambda path: call(target, lambda: snapshot.read(path)))
+
+    def read(path: str) -> bytes | None:
+        return call(target, lambda: snapshot.read_matching(re.escape(path), MOST_BYTES)).get(path)
+
+    return from_files(files, dates, read, problems=large, suites=suites)
 
 
 def from_files(
     files: Mapping[str, bytes],
     dates: Mapping[str, str] = NO_DATES,
     read: Callable[[str], bytes | None] = lambda path: None,
+    *,
+    problems: Sequence[Problem] = (),
+    suites: Sequence[str] = (),
 ) -> dict[str, Collection]:
     """Load a dataset's Parquet files by suite; an error only affects its file.
 
@@ -104,11 +116,13 @@ def from_files(
         files: Mapping from path to content.
         dates: Mapping from path to the time of the commit that added the file.
         read: Function that returns the content of a file of predictions; None if there is none.
+        problems: Files that were left out.
+        suites: Suites to show besides those of this package and its extensions.
     """
-    entries, problems = read_entries(files, dates=dates)
+    entries, unreadable = read_entries(files, dates=dates)
     entries = name_equal_answers(entries, answers_of(read))
     named = [_with_owner(entry) for entry in _by_content(entries)]
-    return assemble_by_suite(corrected(named), problems=problems)
+    return assemble_by_suite(corrected(named), problems=[*problems, *unreadable], known=shown_suites(suites))
 
 
 def read_entries(
@@ -136,8 +150,7 @@ def read_entries(
     return list(entries.values()), problems
 
 
-@dataclass(frozen=True)
-class Row(Part):
+class Row(NamedTuple):
     """Columns required to read a row; all others repeat values of the result.
 
     Attributes:
@@ -146,63 +159,30 @@ class Row(Part):
         result: Complete result as JSON.
     """
 
-    result_id: Name
-    pushed_by: Name
-    result: Name
+    result_id: str
+    pushed_by: str
+    result: str
 
 
 def _rows(path: str, content: bytes, problems: list[Problem]) -> list[Row]:
     """Return the distinct readable rows of a Parquet file; the others become problems."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from pydantic import ValidationError
-
-    rows: dict[Row, None] = {}
-    wrong = 0
-    columns = [field.name for field in fields(Row)]
     try:
-        # Keep dictionary encoding, so that repeated texts are decoded once.
-        for record in _records(pq.ParquetFile(pa.BufferReader(content), read_dictionary=columns), columns):
-            try:
-                # Mapping cells can be converted to a row.
-                rows[type_adapter(Row).validate_python(record, strict=False)] = None
-            except ValidationError:
-                wrong += 1
-    except KeyError:  # The column is missing or contains lists.
-        problems.append(Problem(path, "unreadable", f"no file of results: it lacks the texts {', '.join(columns)}"))
-        return []
-    except (pa.ArrowException, OSError, ValueError) as error:
+        table = read_parquet(content, ROWS).select(Row._fields).unify_dictionaries()
+    except BadData as error:
         problems.append(Problem(path, "unreadable", f"no file of results: {error}"))
         return []
-    if wrong:
-        problems.append(Problem(path, "unreadable", f"{wrong} rows without the texts {', '.join(columns)}"))
-    return list(rows)
-
-
-def _records(file: "pq.ParquetFile", columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, enforcing size limits.
-
-    Raises:
-        ValueError: The file has too many rows or too much text.
-    """
-    if (rows := file.metadata.num_rows) > MAX_ROWS:
-        raise ValueError(f"it has {rows:,} rows, but at most {MAX_ROWS:,} are allowed. Push fewer results at once")
-    size = 0
-    for batch in file.iter_batches(batch_size=BATCH, columns=list(columns)):
-        for number in range(batch.num_rows):
-            record = {name: _value(batch[name][number]) for name in columns}
-            size += sum(len(text) for text in record.values() if isinstance(text, str))
-            if size > MAX_TEXT:
-                raise ValueError(f"its texts exceed the limit of {MAX_TEXT:,} characters. Push fewer results at once")
-            yield record
-
-
-def _value(cell: Any) -> Any:
-    """Return the value of a cell; None for invalid text, which only affects its row."""
-    try:
-        return cell.as_py()
-    except ValueError:  # The bytes are not UTF-8.
-        return None
+    # Rows of one result are read once: as codes of their texts.
+    cells = [table[name].combine_chunks() for name in Row._fields]
+    codes = [one.indices.to_pylist() for one in cells]
+    texts = [one.dictionary.to_pylist() for one in cells]
+    distinct = dict.fromkeys(zip(*codes, strict=True))
+    rows = [
+        Row(*("" if code is None else known[code] for known, code in zip(texts, row, strict=True))) for row in distinct
+    ]
+    if wrong := sum(not all(row) for row in rows):
+        names = ", ".join(Row._fields)
+        problems.append(Problem(path, "unreadable", f"{wrong} rows without the texts {names}"))
+    return [row for row in rows if all(row)]
 
 
 def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEntry:

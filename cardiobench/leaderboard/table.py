@@ -1,7 +1,6 @@
 """Build the leaderboard tables: overview, scores and costs of a task, and unranked results."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cardiobench.core.errors import first_n
@@ -37,7 +36,7 @@ BASELINE = "baseline"
 REFERENCE = "ref."
 """Text in place of a place for results of other conditions."""
 PLACE = BoardColumn("place", 66)
-NAME = BoardColumn("model", 130, "markdown")
+NAME = BoardColumn("model", 130)
 SCORES = (
     PLACE,
     NAME,
@@ -59,7 +58,7 @@ COSTS = (
     BoardColumn("bytes", 90, "number"),
     BoardColumn("time on its device", 360),
 )
-OVERVIEW = (BoardColumn("place", 66), BoardColumn(MODEL, 126, "markdown"))
+OVERVIEW = (BoardColumn("place", 66), BoardColumn(MODEL, 126))
 """First columns of the overview; they fit a phone width of 390 pixels together with the first score."""
 TASK_WIDTH = 132
 PROBLEMS = (
@@ -68,7 +67,6 @@ PROBLEMS = (
     BoardColumn("problem and next step", 500),
     BoardColumn("about", 240),
 )
-REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def kinds(collection: Collection) -> list[str]:
@@ -101,7 +99,7 @@ def _entries(one: RowStanding) -> Iterator[ResultEntry]:
 
 def _overview_row(one: RowStanding, choice: Choice) -> tuple[BoardCell, ...]:
     row, place = one.row, one.place
-    name = f"{model_cell(f'{row.model} {row.setting}'.strip())} · {tables.markdown_text(row.protocol)}"
+    name = f"{shorten(f'{row.model} {row.setting}'.strip(), LONG)} · {shorten(row.protocol, LONG)}"
     name += _baseline(next(_entries(one)).result)
     if place is None and one.lacking:
         name += f" · no place, lacks {len(one.lacking)} tasks: {tables.markdown_text(first_n(one.lacking, 3))}"
@@ -140,7 +138,7 @@ def _best(entries: Iterable[ResultEntry], tasks: Sequence[str]) -> dict[str, Res
 
 
 def _reference_row(condition: str, best: dict[str, ResultEntry], tasks: Sequence[str]) -> tuple[BoardCell, ...]:
-    name = tables.markdown_text(f"best {condition}")
+    name = f"best {condition}"
     found = [
         ScoreCell(best[task], skill(best[task].result), marks(best[task].result)) if task in best else "–"
         for task in tasks
@@ -202,7 +200,7 @@ def _place(first: int | None, text: str) -> BoardCell:
 
 
 def _name(result: ScoreResult) -> BoardCell:
-    name = model_cell(result.model["name"]) + _baseline(result)
+    name = shorten(result.model["name"], LONG) + _baseline(result)
     return BoardCell(name, name)
 
 
@@ -265,14 +263,6 @@ def _marks(entry: ResultEntry) -> list[str]:
     if result.scored != result.expected:
         found.append(f"answers {tables.coverage(result)}")
     return found
-
-
-def model_cell(name: str) -> str:
-    """Return a model's name as Markdown, linked to its page if it is a valid repository name."""
-    repository, _, rest = name.partition(" ")
-    if not REPOSITORY.fullmatch(repository) or ".." in repository:
-        return tables.markdown_text(shorten(name, LONG))
-    return f"[{tables.markdown_text(repository)}](https://huggingface.co/{repository}) {tables.markdown_text(rest)}".strip()
 
 
 def _number(text: str) -> float | None:

@@ -1,22 +1,24 @@
 """Verify submissions: score their predictions again and compare every field."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+from huggingface_hub.errors import HTTPError
 
-from cardiobench.core.errors import CardioBenchError, MissingData
-from cardiobench.core.io import parse_json
+from cardiobench.core.errors import BadData, CardioBenchError, MissingData
+from cardiobench.core.foreign import MOST_BYTES
 from cardiobench.core.versions import component_version
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.hub.api import Account, call, connect, whoami
 from cardiobench.hub.commit import MAIN, Snapshot, Target, read_snapshot
+from cardiobench.hub.local_scores import without_small_cells
 from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.outgoing import not_a_benchmark_score
 from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.hub.submission import additions
 from cardiobench.leaderboard.answers import answers_of, equal_answers, read_answers, read_refits
 from cardiobench.leaderboard.conditions import contradictions, declared_conditions
 from cardiobench.leaderboard.costs import other_cost
@@ -34,6 +36,7 @@ from cardiobench.leaderboard.rebuild import Rebuilt, Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
 from cardiobench.leaderboard.source import read_entries
 from cardiobench.leaderboard.submissions import count_tries, question_of
+from cardiobench.report.plots.style import shorten
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.record import NOT_SEEN, reason_given
@@ -41,6 +44,16 @@ from cardiobench.results.refits import NO_TRAINING
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.tasks.answers import RefitAnswers
 
+REFUSALS = (
+    *(CardioBenchError, HTTPError, OSError, ArithmeticError, AttributeError, LookupError, MemoryError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What reading and judging a submission can raise: errors of this package, of the Hub's client, of parsers, and of
+calculations with a stranger's numbers. They refuse this submission and no other."""
+LONGEST_LINE = 1_000
+"""Maximum number of characters of a shown line, which may be a stranger's."""
+MOST_FILES = 1_000
+"""Maximum number of files that a submission adds."""
 SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}
 VALUES = {"value", "n", "n_patients", "positives", "patients", "auprc"}
 """Fields shared by results of older and current rules, including scores."""
@@ -101,6 +114,44 @@ def open_pull_requests(repository: str) -> list[str]:
     return [f"refs/pr/{one.num}" for one in sorted(listed, key=lambda one: one.num) if one.status in ("open", "draft")]
 
 
+def verify_pull_requests(
+    repository: str, data_dir: Path | None = None, revisions: Sequence[str] | None = None
+) -> Iterator[tuple[str, list[Check]]]:
+    """Verify each open pull request of a dataset alone: what one of them raises is its own refusal.
+
+    Args:
+        repository: Dataset of results.
+        data_dir: Folder with raw or prepared data.
+        revisions: Pull requests; None for all open ones.
+
+    Yields:
+        Revision such as `refs/pr/3`, and its checks.
+
+    Raises:
+        HubError: The dataset does not exist, or the Hub is unreachable.
+    """
+    for revision in open_pull_requests(repository) if revisions is None else revisions:
+        try:
+            checks = verify_submission(repository, revision, data_dir)
+        except REFUSALS as error:
+            checks = [Check(revision, (_refusal(error),))]
+        yield revision, checks
+
+
+def _refusal(error: BaseException) -> str:
+    """Return what a submission raised, as the reason of its refusal."""
+    if isinstance(error, CardioBenchError):
+        return str(error)
+    return f"it cannot be judged: {type(error).__name__} {' '.join(str(error).split())[:300]}"
+
+
+def _wrong_rows(content: bytes, user: str) -> list[str]:
+    try:
+        return list(differing_rows(content, user))
+    except REFUSALS as error:
+        return [_refusal(error)]
+
+
 def verify_submission(repository: str, revision: str, data_dir: Path | None = None) -> list[Check]:
     """Verify all results that a revision adds to the main branch of a dataset.
 
@@ -113,9 +164,9 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
         HubError: The dataset or revision does not exist, or the Hub is unreachable.
     """
     files = read_submission(repository, revision)
-    entries, problems = read_entries(files.data, _any_result)
+    entries, problems = read_entries(files.data, ScoreResult.parse)
     unreadable = {one.file.partition(": ")[0] for one in problems if ": " not in one.file}
-    every = read_entries({**files.data, **files.earlier}, _any_result)[0]
+    every = read_entries({**files.data, **files.earlier}, ScoreResult.parse)[0]
     counts = count_tries(every)
     answers = answers_of(lambda path: files.answers.get(path) or files.read(path))
     used = {predictions_path(entry.result, entry.pushed_by) for entry in entries}
@@ -126,7 +177,7 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
         *(
             Check(path, tuple(wrong))
             for path, content in files.data.items()
-            if path not in unreadable and (wrong := list(differing_rows(content, owner(path))))
+            if path not in unreadable and (wrong := _wrong_rows(content, owner(path)))
         ),
         *(
             replace(
@@ -137,10 +188,6 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
             for entry in entries
         ),
     ]
-
-
-def _any_result(text: str) -> ScoreResult:
-    return ScoreResult.from_json(parse_json(text))
 
 
 @dataclass(frozen=True)
@@ -171,6 +218,10 @@ def read_submission(repository: str, revision: str) -> Submission:
         new = read_snapshot(api, target, user, None)
         refused, known = ({}, set()) if revision == MAIN else _compare_with_main(new, user)
         added = sorted(path for path in new.files if path not in refused and path not in known)
+        if len(added) > MOST_FILES and revision != MAIN:
+            raise BadData(f"it adds {len(added):,} files, but at most {MOST_FILES:,} are allowed")
+        refused |= {path: why for path, why in new.too_large(".*", MOST_BYTES).items() if path in added}
+        added = [path for path in added if path not in refused]
         data, answers = (
             {path: new.read(path) or b"" for path in added if pattern.fullmatch(path)} for pattern in (DATA, ANSWERS)
         )
@@ -201,11 +252,15 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
         data_dir: Folder with raw or prepared data.
     """
     result, path = entry.result, predictions_path(entry.result, entry.pushed_by)
-    name = f"{entry.pushed_by}: {result.model.get('name')}, {result.task}, {result.label}"
+    name = shorten(f"{entry.pushed_by}: {result.model.get('name')}, {result.task}, {result.label}", LONGEST_LINE)
+    if more := list(additions(result)):
+        return Check(name, tuple(more))
     if lacking := missing_parts(result) or wrong_names(result):
         return Check(name, tuple(lacking))
     if result.dataset.get("local") and not _is_here(result, data_dir):
         problems = [f"it is inconsistent: {why}" for why in check_consistency(result)]
+        if without_small_cells(result).to_json() != result.to_json():
+            problems.append("it has small groups or texts of private data. Push it again, which leaves them out")
         return Check(name, tuple(problems), PRIVATE_DATA)
     reason, on_trust = "", False
     try:
@@ -232,10 +287,8 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
         else:
             problems += _differing_facts(rules)
             reason = f"the ids of {rules.task.dataset} may not be published, so its predictions are not here"
-    except CardioBenchError as error:
-        problems = [str(error)]
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        problems = [f"{path} holds no predictions: {error}"]
+    except REFUSALS as error:
+        problems = [_refusal(error)]
     declared: tuple[str, ...] = (f"seen_in_pretraining: {DECLARED}",) if on_trust else ()
     declared += (f"model: {NOT_SEEN}",) if result.given_embeddings else ()
     declared += tuple(f"condition: {one} is declared by the submitter; no place" for one in declared_conditions(result))

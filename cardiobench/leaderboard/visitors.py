@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from cardiobench.core.io import sha256_of_json
 from cardiobench.leaderboard import charts, model_page, table
 from cardiobench.leaderboard.choice import Choice
 from cardiobench.leaderboard.export import write_downloads
@@ -16,7 +17,7 @@ from cardiobench.results.collect import Collection
 TABS: Mapping[str, tuple[str, ...]] = {
     "overview": ("overview", "noise"),
     "tasks": ("about", "scores", "chart", "costs", "flops"),
-    "models": ("card", "model_tasks", "versions"),
+    "models": ("name", "card", "model_tasks", "versions"),
     "submit": (),
     "owners": ("owners",),
     "problems": ("problems",),
@@ -83,7 +84,7 @@ class Visitors:
         """Return the download files of a suite, which are written once."""
         name = settle(self._views, {"suite": suite})[0].suite
         if name not in self._written:
-            folder = Path(self._folder.name) / (name or "all")
+            folder = Path(self._folder.name) / sha256_of_json(name)[:16]
             self._written[name] = list(write_downloads(self._views[name], folder).values())
         return self._written[name]
 
@@ -108,6 +109,7 @@ def outputs(view: Collection, state: BoardState, tab: str) -> dict[str, Any]:
         return {"about": table.about(view, task) if task else "", **_task_content(view, task, choice)}
     if tab == "models":
         return {
+            "name": model_page.heading(state.model) if state.model else "",
             "card": model_page.card_text(state.model) if state.model else "",
             "model_tasks": model_page.model_tasks(view, state.model),
             "versions": model_page.versions(view, state.model),

@@ -8,6 +8,7 @@ import torch
 
 from cardiobench.core.errors import BadModel
 from cardiobench.models.files import ModelFiles, given_files, resolve_model_files
+from cardiobench.models.processors import check_texts, check_tokenizer_file
 from cardiobench.models.safe_folder import TOKENIZER_RULES, safe_folder
 from cardiobench.models.weights import load_exactly
 
@@ -32,6 +33,7 @@ class TextTokens:
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
         """Tokenize texts to token ids and attention mask, each (N, L), L at most `length`."""
+        check_texts(self.tokenizer, texts)
         encoded = self.tokenizer(
             list(texts), padding=True, truncation=True, max_length=self.length, return_tensors="pt"
         )
@@ -70,6 +72,12 @@ def read_tokenizer(
             ) from error
         origin = f"{hub} at {files.commit}"
     with safe_folder(files, TOKENIZER_RULES) as folder:
+        try:
+            check_tokenizer_file(folder)
+        except ValueError as error:
+            raise BadModel(
+                f"{what}: the tokenizer from {origin} cannot be used: {error}. Take it from {hub}."
+            ) from error
         tokenizer = BertTokenizer.from_pretrained(folder, local_files_only=True, **settings)
     if len(tokenizer) != size:
         raise BadModel(

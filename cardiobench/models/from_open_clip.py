@@ -14,6 +14,7 @@ from cardiobench.core.errors import BadModel, CardioBenchError, MissingExtra
 from cardiobench.models.files import ModelFiles, digest, first_line, resolve_model_files
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, ImageTextEncoder, picture_by_picture
+from cardiobench.models.processors import check_texts, check_tokenizer_file
 from cardiobench.models.safe_folder import (
     TOKENIZER_RULES,
     errors_with_a_class,
@@ -204,6 +205,7 @@ class Tokenize:
 
     def __call__(self, texts: Sequence[str]) -> torch.Tensor:
         """Tokenize texts: token ids (N, context length)."""
+        check_texts(getattr(self.tokenizer, "tokenizer", None), texts)
         return self.tokenizer(list(texts))
 
 
@@ -219,11 +221,13 @@ def _tokenizer(source: ModelFiles, folder: Path) -> tuple[Tokenize | None, str]:
             if not named:
                 return Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}")), "the CLIP vocabulary inside open_clip"
             if any((folder / file).is_file() for file in TOKENIZER_FILES):
+                check_tokenizer_file(folder)
                 tokenizer = Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}"))
                 return tokenizer, f"{_class(tokenizer.tokenizer)}, saved with the model"
             settings = {"context_length": text.get("context_length", 77), "tokenizer_mode": text.get("tokenizer_mode")}
             rules = {"config.json": transformers_config, **TOKENIZER_RULES}
             with safe_folder(resolve_model_files(str(named)), rules) as words:
+                check_tokenizer_file(words)
                 tokenizer = Tokenize(HFTokenizer(str(words), **settings, **(text.get("tokenizer_kwargs") or {})))
             return tokenizer, f"{_class(tokenizer.tokenizer)}, from {named}"
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, CardioBenchError) as error:

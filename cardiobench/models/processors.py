@@ -13,6 +13,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.models.files import ModelFiles, first_line
 from cardiobench.models.image import stretch
 from cardiobench.models.safe_folder import errors_with_a_class
+from cardiobench.models.tokenizer_trial import backend_of, trial_error
 
 SETTINGS = ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json")
 TOKENIZER_FILES = (
@@ -218,10 +219,25 @@ class TextTokenizer:
     def __call__(self, texts: Sequence[str]) -> torch.Tensor:
         """Tokenize texts: token ids (N, length)."""
         texts = [text.lower() for text in texts] if self.lower else list(texts)
+        check_texts(self.tokenizer, texts)
         padded = self.tokenizer(
             texts, padding="max_length", truncation=True, max_length=self.length, return_tensors="pt"
         )
         return padded["input_ids"]
+
+
+def check_texts(tokenizer: Any, texts: Sequence[str]) -> None:
+    """Raise `BadModel` if a tokenizer cannot tokenize texts within limits."""
+    backend = backend_of(tokenizer)
+    if backend and (reason := trial_error(backend, texts)):
+        raise BadModel(f"the tokenizer saved with the model cannot be used: {reason}.")
+
+
+def check_tokenizer_file(folder: Path) -> None:
+    """Raise `ValueError` if the tokenizer saved in a folder cannot be used."""
+    path = folder / "tokenizer.json"
+    if path.is_file() and (reason := trial_error(path.read_text(encoding="utf-8"))):
+        raise ValueError(reason)
 
 
 def tokenizer(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> tuple[TextTokenizer | None, str]:
@@ -231,6 +247,7 @@ def tokenizer(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
     if not any(file in source.files for file in TOKENIZER_FILES):
         return None, f"no tokenizer files in {source.folder}"
     try:
+        check_tokenizer_file(folder)
         with errors_with_a_class():
             loaded = transformers.AutoTokenizer.from_pretrained(
                 folder, trust_remote_code=own_code, local_files_only=True

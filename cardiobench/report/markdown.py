@@ -90,7 +90,14 @@ def _task_section(task: str, results: list[ScoreResult], figures: Sequence[Saved
             "",
             tables.markdown_table(naming.CEILING_COLUMNS, rows),
         ]
-    lines += ["", *(f"* {r.model['name']} {r.label}: {text}" for r in results if (text := tables.bounds(r)))]
+    lines += [
+        "",
+        *(
+            f"* {tables.markdown_text(r.model['name'])} {tables.markdown_text(r.label)}: {text}"
+            for r in results
+            if (text := tables.bounds(r))
+        ),
+    ]
     warnings = [f"{text} ({who})" if who else text for _, text, who in tables.warnings(results)]
     lines += ["", *(f"* {tables.markdown_text(text)}" for text in warnings), "", _group_table(results)]
     return "\n".join(lines)

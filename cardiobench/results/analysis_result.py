@@ -3,18 +3,23 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 import pandas as pd
 
-from cardiobench.core.io import sha256_of_file
+from cardiobench.core.errors import BadData
+from cardiobench.core.foreign import MOST_CELLS
+from cardiobench.core.io import file_part, read_file, sha256_of_file
 from cardiobench.core.tables import unescape_formula, write_csv
 from cardiobench.metrics.load import find_number
 from cardiobench.metrics.number import Number
 from cardiobench.results.record import DatasetFacts, EditedResult, ModelFacts, Name, Record, Stamp, ValidationType
 from cardiobench.results.score_result import Estimate
 
+LONGEST_TABLE = 100_000_000
+"""Maximum number of bytes of a table."""
 # The file refers to tables by the names of adjacent CSV files.
 Tables = Annotated[Mapping[str, pd.DataFrame], ValidationType(dict[str, Name])]
 
@@ -82,7 +87,7 @@ class AnalysisResult(Record):
     def files(self, path: str | Path) -> list[Path]:
         """Return the paths of the record and its tables."""
         path = Path(path)
-        return [path, *(path.with_suffix(f".{name}.csv") for name in self.tables)]
+        return [path, *(_table_path(path, name) for name in self.tables)]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -92,18 +97,37 @@ class AnalysisResult(Record):
             BadData: The file is not a record of this class.
             EditedResult: The record or one of its tables was modified.
         """
-        record = super().load(path)
-        files = {name: Path(path).with_name(Path(str(file)).name) for name, file in record.tables.items()}
-        for name, file in files.items():
+        record, tables = super().load(path), {}
+        for name, stated in record.tables.items():
+            if file_part(name) != name:
+                raise BadData(f"{path}: its table {name[:60]!r} has a name that no file can have")
+            file = _table_path(Path(path), name)
+            if file.name != stated:
+                raise BadData(f"{path}: its table {name} is in {str(stated)[:60]!r}, but must be in {file.name}")
             if not file.is_file() or sha256_of_file(file) != record.tables_sha256.get(name):
                 raise EditedResult(
                     f"{path}: its table {file.name} was modified after it was written. Repeat the run that created it"
                 )
-        return replace(record, tables={name: _read_table(file) for name, file in files.items()})
+            tables[name] = _read_table(file)
+        return replace(record, tables=tables)
+
+
+def _table_path(path: Path, name: str) -> Path:
+    return path.with_suffix(f".{name}.csv")
 
 
 def _read_table(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path).map(unescape_formula).rename(columns=unescape_formula)
+    """Read a table of an analysis, which may be somebody else's; raises `BadData`."""
+    content = read_file(path, LONGEST_TABLE)
+    rows, columns = content.count(b"\n") + 1, content[: content.find(b"\n")].count(b",") + 1
+    if rows * columns > MOST_CELLS:
+        raise BadData(f"{path} has {rows:,} rows and {columns:,} columns, but at most {MOST_CELLS:,} cells are allowed")
+    try:
+        return pd.read_csv(BytesIO(content)).map(unescape_formula).rename(columns=unescape_formula)
+    except ValueError as error:  # Not UTF-8, empty, or not a table.
+        raise BadData(
+            f"{path} is not a table: {' '.join(str(error).split())[:300]}. Repeat the run that created it"
+        ) from error
 
 
 def is_analysis(text: bytes) -> bool:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.core.io import files_below, parse_json
+from cardiobench.core.io import files_below, read_file
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.consistency import check_consistency
 from cardiobench.results.paths import PATTERN, predictions_path
-from cardiobench.results.record import EditedResult, OtherSchema
+from cardiobench.results.record import LONGEST, EditedResult, OtherSchema
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.versions import (
     data_version_key,
@@ -28,6 +28,9 @@ RUN_BY = " (run by "
 def model_id(name: str) -> str:
     """Return the name of a model without the account that submitted its results."""
     return name.partition(RUN_BY)[0]
+
+
+_LONGEST_SUITE = 60
 
 
 @dataclass(frozen=True)
@@ -143,10 +146,10 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
     return assemble(files.entries, files.analyses, files.problems)
 
 
-def collect_by_suite(folders: Sequence[Path]) -> dict[str, Collection]:
-    """Load all results and analyses as one collection per suite; see `collect` for arguments and errors."""
+def collect_by_suite(folders: Sequence[Path], known: Sequence[str] | None = None) -> dict[str, Collection]:
+    """Load all results and analyses as one collection per suite; see `collect` and `assemble_by_suite`."""
     files = _read_folders(folders)
-    return assemble_by_suite(files.entries, files.analyses, files.problems)
+    return assemble_by_suite(files.entries, files.analyses, files.problems, known)
 
 
 def _read_folders(folders: Sequence[Path]) -> _ResultFiles:
@@ -193,14 +196,35 @@ def assemble_by_suite(
     entries: Sequence[ResultEntry],
     analyses: Sequence[tuple[Path, AnalysisResult]] = (),
     problems: Sequence[Problem] = (),
+    known: Sequence[str] | None = None,
 ) -> dict[str, Collection]:
     """Return the results of each suite by name, with results without a suite (empty name) last.
 
     Results of different suites or suite versions use different options and are not ranked together. External
     predictions have no options and are included in every suite.
+
+    Args:
+        entries: Results.
+        analyses: Analyses with their files.
+        problems: Files that are not ranked.
+        known: Suites in their order; results of others become problems, because a result names its suite itself. None
+            for any suite, in alphabetical order.
     """
-    suites = sorted({entry.suite for entry in entries} or {""}, key=lambda name: (not name, name))
+    if known is not None:
+        problems = [*problems, *(_of_unknown_suite(entry) for entry in entries if entry.suite not in (*known, ""))]
+        entries = [entry for entry in entries if entry.suite in (*known, "")]
+    order = list(known or ())
+    suites = sorted(
+        {entry.suite for entry in entries} or {""},
+        key=lambda name: (not name, order.index(name) if name in order else 0, name),
+    )
     return {name: assemble(_of_suite(entries, name), analyses, problems) for name in suites}
+
+
+def _of_unknown_suite(entry: ResultEntry) -> Problem:
+    name = f"{entry.suite[:_LONGEST_SUITE]}…" if len(entry.suite) > _LONGEST_SUITE else entry.suite
+    message = f"it names the suite {name!r}, which is not known here. Show such results with --suites"
+    return Problem(str(entry.path), "unknown suite", message, f"{entry.setting}, {entry.result.task}")
 
 
 def _of_suite(entries: Iterable[ResultEntry], suite: str) -> list[ResultEntry]:
@@ -217,7 +241,7 @@ def read_result(text: str | bytes) -> ScoreResult:
         BadData: The text is not a result.
         EditedResult: The result was modified after it was written, or is inconsistent.
     """
-    result = ScoreResult.from_json(parse_json(text))
+    result = ScoreResult.parse(text)
     if wrong := check_consistency(result):
         raise EditedResult(f"it is inconsistent: {'; '.join(wrong)}. Score the predictions again")
     return result
@@ -225,11 +249,8 @@ def read_result(text: str | bytes) -> ScoreResult:
 
 def _read(path: Path, name: str, files: _ResultFiles) -> None:
     """Load one file as an entry, an analysis or a problem."""
-    if not path.is_file():  # The path is a folder, a pipe or a dangling link.
-        files.problems.append(Problem(name, "unreadable", "it is not a regular file"))
-        return
     try:
-        text = path.read_bytes()
+        text = read_file(path, LONGEST)
         if is_analysis(text):
             files.analyses.append((path, AnalysisResult.load(path)))
         else:
@@ -237,8 +258,6 @@ def _read(path: Path, name: str, files: _ResultFiles) -> None:
             files.entries.append(ResultEntry(path, read_result(text), predictions if predictions.is_file() else None))
     except BadData as error:
         files.problems.append(Problem(name, problem_kind(error), str(error)))
-    except OSError as error:
-        files.problems.append(Problem(name, "unreadable", f"it cannot be read: {error}"))
 
 
 def problem_kind(error: BadData) -> str:

@@ -1,6 +1,7 @@
 """Format results for tables; no other module rounds numbers."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -213,12 +214,16 @@ def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
     return sorted(results, key=key)
 
 
+_MARKDOWN = str.maketrans(
+    {**{sign: f"\\{sign}" for sign in "\\`*_[]|#~"}, "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "$": "&#36;"}
+)
+_ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bwww)\.", re.IGNORECASE)
+"""Signs that make a link of a plain address."""
+
+
 def markdown_text(text: str) -> str:
     """Escape text for one line in a Markdown table."""
-    text = " ".join(str(text).split())
-    for sign in "\\`*_[]<>|":
-        text = text.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
-    return text
+    return _ADDRESS.sub(lambda sign: f"&#{ord(sign[0])};", " ".join(str(text).split()).translate(_MARKDOWN))
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

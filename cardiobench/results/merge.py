@@ -1,6 +1,5 @@
 """Merge result folders from several machines, rejecting conflicting files."""
 
-import glob
 import os
 import shutil
 from collections.abc import Sequence
@@ -10,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cardiobench.core.errors import BadConfig, BadData, MissingData, first_n
-from cardiobench.core.io import files_below, write_atomic
+from cardiobench.core.io import files_below, read_file, write_atomic
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
-from cardiobench.results.paths import PATTERN, predictions_path
-from cardiobench.results.predictions_file import load_predictions
-from cardiobench.results.record import Record
+from cardiobench.results.paths import PATTERN, predictions_path, validation_path
+from cardiobench.results.predictions_file import load_predictions, load_validation
+from cardiobench.results.record import LONGEST, Record
 from cardiobench.results.score_result import ScoreResult
 
 
@@ -41,10 +40,11 @@ class _Found(NamedTuple):
     path: Path
     identity: str
     bare: bool
+    beside: tuple[Path, ...]
 
 
 def merge(folders: Sequence[Path], target: Path) -> Merged:
-    """Copy all results and analyses with their predictions, tables and figures to another folder.
+    """Copy all results and analyses with their predictions and tables to another folder.
 
     All files are validated before any is written. A score with predictions replaces one without.
 
@@ -63,9 +63,7 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
             empty.append(folder)
         for path in paths:
             name, record = path.relative_to(folder).as_posix(), _load(path)
-            found = _Found(
-                path, _identity(record), isinstance(record, ScoreResult) and not predictions_path(path).exists()
-            )
+            found = _Found(path, _identity(record), _is_bare(path, record), _beside(path, record))
             first = chosen.setdefault(name, found)
             if first.path == path:
                 continue
@@ -81,7 +79,7 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
             "Compare their stamps, and merge only one of them."
         )
     new = {name: found for name, found in chosen.items() if not found.path.is_relative_to(target)}
-    files = [file for name, found in new.items() for file in _copy(found.path, target / name)]
+    files = [file for name, found in new.items() for file in _copy(found, target / name)]
     bare = tuple(found.path for found in chosen.values() if found.bare)
     return Merged(len(new), kept, tuple(files), tuple(empty), bare)
 
@@ -99,17 +97,12 @@ def _check_folder(folder: Path, target: Path) -> None:
 
 def _load(path: Path) -> Record:
     """Load a record and validate its accompanying files."""
-    if not path.is_file():  # Reading a pipe would block.
-        raise BadData(f"{path} is not a regular file. Remove it from the folder.")
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise BadData(f"{path} cannot be read: {error.strerror or error}.") from error
-    if is_analysis(text):
+    if is_analysis(read_file(path, LONGEST)):
         return AnalysisResult.load(path)
     result = ScoreResult.load(path)
     if predictions_path(path).exists():
         load_predictions(result, predictions_path(path))
+        load_validation(result, path)
     return result
 
 
@@ -118,11 +111,20 @@ def _identity(record: Record) -> str:
     return str(record.stamp.get("key") or record.to_json())
 
 
-def _copy(source: Path, target: Path) -> list[Path]:
-    """Copy accompanying files before the record, so that readers never see an incomplete record."""
-    beside = [
-        path
-        for path in sorted(source.parent.glob(f"{glob.escape(source.stem)}.*"))
-        if path.is_file() and path != source
+def _copy(found: _Found, target: Path) -> list[Path]:
+    """Copy the files under the record's checksum before the record, so that readers never see an incomplete record."""
+    return [
+        write_atomic(target.with_name(path.name), partial(shutil.copyfile, path))
+        for path in (*found.beside, found.path)
     ]
-    return [write_atomic(target.with_name(path.name), partial(shutil.copyfile, path)) for path in (*beside, source)]
+
+
+def _is_bare(path: Path, record: Record) -> bool:
+    return isinstance(record, ScoreResult) and not predictions_path(path).exists()
+
+
+def _beside(path: Path, record: Record) -> tuple[Path, ...]:
+    """Return the files that belong to a record; figures can be drawn again from these, and no checksum covers them."""
+    if not isinstance(record, ScoreResult):
+        return tuple(record.files(path)[1:])
+    return tuple(file for file in (predictions_path(path), validation_path(path)) if file.is_file())

@@ -10,16 +10,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow.parquet import ParquetFile, write_table
+from pyarrow.parquet import write_table
 
-from cardiobench.core.errors import BadPredictions
+from cardiobench.core.errors import BadData, BadPredictions
+from cardiobench.core.foreign import ForeignColumn, TableFormat, read_parquet
 from cardiobench.core.io import sha256_of_file, write_atomic
 from cardiobench.results.paths import predictions_path, validation_path
 from cardiobench.results.score_result import ScoreResult
 
 COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
+"""Columns that every file of predictions has."""
 OF_REFITS = "refits_"
 """Prefix of columns with the answers of the refits: one list per row, in the order of the refits."""
+MOST_REFITS = 1_000
+"""Maximum number of refits whose answers are read."""
+LONGEST_LABEL = 4_000
+"""Maximum number of bytes of a label or an answer, which can name all classes of a task."""
+FORMAT = TableFormat(
+    {
+        **dict.fromkeys(("id", "patient_id"), ForeignColumn("text")),
+        **dict.fromkeys(("y_true", "y_pred"), ForeignColumn("any", LONGEST_LABEL)),
+    },
+    required=sorted(COLUMNS),
+    lists={OF_REFITS: ForeignColumn("any", LONGEST_LABEL, MOST_REFITS)},
+    others=ForeignColumn("any", 1_000),  # Probabilities, groups and numbers of frames; their names depend on the task.
+)
+"""Allowed content of a file of predictions, which may be somebody else's."""
 
 NO_REFITS: Mapping[str, np.ndarray] = MappingProxyType({})
 
@@ -149,14 +165,12 @@ def _read_validation(result: ScoreResult, path: Path) -> tuple[pd.DataFrame, dic
     if not beside.is_file():
         return None
     try:
-        table = ParquetFile(beside).read(use_threads=False)
+        table = read_parquet(beside, replace(FORMAT, metadata=(OF_RESULT, CONTENT)))
         refits = refits_of_table(table)
-        frame = _plain(table).to_pandas(use_threads=False)
-        marks = {
-            key: text.decode() for key, text in (table.schema.metadata or {}).items() if key in (OF_RESULT, CONTENT)
-        }
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (BadData, ValueError) as error:
         raise BadPredictions(f"{beside} cannot be read: {error}. {ADVICE}") from error
+    frame = _plain(table).to_pandas(use_threads=False)
+    marks = {key: text.decode("utf-8", "replace") for key, text in (table.schema.metadata or {}).items()}
     if marks.get(OF_RESULT) != result.predictions_sha256:
         raise BadPredictions(f"{beside} does not belong to {path}. {ADVICE}")
     stated = result.stamp.get(VALIDATION)
@@ -232,9 +246,7 @@ def _read(result: ScoreResult, path: Path, *, of_refits: bool) -> pa.Table:
     try:
         if sha256_of_file(path) != result.predictions_sha256:
             raise BadPredictions(f"{path} does not contain the scored predictions: its checksum differs. {ADVICE}")
-        # This takes half as long as pandas.read_parquet for such small files.
-        file = ParquetFile(path)
-        names = [name for name in file.schema_arrow.names if name.startswith(OF_REFITS) == of_refits]
-        return file.read(names, use_threads=False)
-    except (OSError, ValueError, pa.ArrowException) as error:
+        table = read_parquet(path, FORMAT)
+    except (OSError, BadData) as error:
         raise BadPredictions(f"{path} cannot be read: {error}. {ADVICE}") from error
+    return table.select([name for name in table.column_names if name.startswith(OF_REFITS) == of_refits])

@@ -15,7 +15,7 @@ from annotated_types import Ge, MinLen
 from typing_extensions import TypedDict
 
 from cardiobench.core.errors import BadData
-from cardiobench.core.io import parse_json, sha256_of_json, to_plain, write_json
+from cardiobench.core.io import parse_json, read_file, sha256_of_json, to_plain, write_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 CHECKSUM = "seal"
 _DIGITS = 16
+LONGEST = 4_000_000
+"""Maximum number of bytes of a record."""
 _ERRORS_SHOWN = 3
 
 
@@ -188,6 +190,11 @@ class Record(Part):
             raise BadData(f"no {cls.__name__} of schema {cls.schema}: {_first_errors(error)}") from error
 
     @classmethod
+    def parse(cls, text: str | bytes) -> Self:
+        """Create a record from JSON, which may be of others; for errors, see `from_json`."""
+        return cls.from_json(parse_json(text, LONGEST))
+
+    @classmethod
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a file with a valid checksum from an older schema."""
         raise NotImplementedError(f"{cls.__name__} names the older schemas {cls.older} and does not read them")
@@ -219,10 +226,9 @@ class Record(Part):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Load a record; raises `BadData` with the file name if it is invalid."""
+        text = read_file(Path(path), LONGEST)
         try:
-            return cls.from_json(parse_json(Path(path).read_bytes()))
-        except OSError as error:
-            raise BadData(f"{path} cannot be read: {error.strerror or error}") from error
+            return cls.parse(text)
         except BadData as error:
             raise type(error)(f"{path}: {error}") from error
 

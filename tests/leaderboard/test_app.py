@@ -21,11 +21,11 @@ def browser():
         yield running
 
 
-def opened(browser, sources, width=1280):
+def opened(browser, sources, width=1280, **options):
     """Return the browser page, its log, and the app."""
     from cardiobench.leaderboard.app import launch
 
-    app = launch(sources, block=False)
+    app = launch(sources, block=False, **options)
     page, seen = watched(browser, app.local_url, viewport={"width": width, "height": 900})
     page.get_by_label("Model", exact=True).wait_for(timeout=60_000)
     return page, seen, app
@@ -55,9 +55,7 @@ def test_board_of_a_folder_can_be_filtered(browser, tmp_path):
     page.get_by_role("combobox", name="Table").click()
     page.get_by_role("option", name="Generated recordings, Echo: measurements").click()
     shown(page, "overview", "org/one", "org/flat", "<script>")
-    assert (
-        page.locator("#overview a", has_text="org/one").first.get_attribute("href") == "https://huggingface.co/org/one"
-    )
+    assert page.locator("#overview a").count() == 0, "cells are plain text"
     page.get_by_label("Model", exact=True).fill("org/tw")
     shown(page, "overview", "org/two", absent=["org/one", "org/flat"])
     page.get_by_label("Model", exact=True).fill("")
@@ -81,7 +79,7 @@ def test_phone_shows_one_suite_at_a_time(browser, tmp_path):
         path = example_results.write_result(tmp_path, model, "phantom_echo/ef", 0.5)
         one = ScoreResult.load(path)
         replace(one, stamp={**one.stamp, "suite": suite}).save(path)
-    page, seen, app = opened(browser, [str(tmp_path)], width=390)
+    page, seen, app = opened(browser, [str(tmp_path)], width=390, suites=["echo_v1", "echo_v2"])
     shown(page, "overview", "org/old", absent=["org/new"])
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     score = page.locator("#overview td").nth(2).bounding_box()

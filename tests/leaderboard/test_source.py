@@ -3,6 +3,7 @@
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,9 +12,12 @@ import pytest
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, HubError, MissingData
 from cardiobench.hub.results_dataset import push_to_dataset, records
-from cardiobench.leaderboard import source, table
+from cardiobench.hub.submission import MOST_BYTES, ROWS
+from cardiobench.leaderboard import model_page, source, table
 from cardiobench.leaderboard.files import files
+from cardiobench.leaderboard.visitors import Visitors
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.suites import list_suites
 from tests.hub.conftest import client, hub  # noqa: F401
 from tests.hub.results import consistent, regression
 from tests.report import example_results
@@ -77,7 +81,7 @@ HOSTILE = {
     "a future date": ({"result": dated(consistent(value=0.99), "2999-01-01T00:00:00+00:00")}, "in the future"),
     "a date that is none": ({"result": dated(consistent(value=0.99), "soon")}, "no date"),
     "somebody else's name": ({"pushed_by": "alice"}, "of another account"),
-    "a list instead of a text": ({"result": ["x"]}, "lacks the texts"),
+    "a list instead of a text": ({"result": ["x"]}, "column result.list.element has values of another type"),
     "no user": ({"pushed_by": None}, "without the texts"),
     "a lone surrogate": ({"result": '{"task": "\\ud800"}'}, "schema"),
 }
@@ -139,15 +143,15 @@ def send_raw(repository, contents):
     HfApi().create_commit(REPOSITORY, operations, commit_message="x", repo_type="dataset")
 
 
+def of_suite(one, suite, **stamp):
+    return replace(one, stamp={**one.stamp, "suite": suite, **stamp})
+
+
 def test_suites_are_ranked_separately(hub, client):  # noqa: F811
     """Check that results of the next version of a suite neither replace nor outrank those of the first."""
-    first = consistent()
-    stamps = [
-        {**first.stamp, "suite": "echo_v1"},
-        {**first.stamp, "suite": "echo_v2", "date": "2026-05-01T00:00:00+00:00"},
-    ]
-    send(consistent(protocol="knn", value=0.6), *(replace(first, stamp=stamp) for stamp in stamps))
-    views = source.load([REPOSITORY])
+    one, late = consistent(), "2026-05-01T00:00:00+00:00"
+    send(consistent(protocol="knn", value=0.6), of_suite(one, "echo_v1"), of_suite(one, "echo_v2", date=late))
+    views = source.load([REPOSITORY], suites=["echo_v1", "echo_v2"])
     assert {name: [entry.result.protocol for entry in view.entries] for name, view in views.items()} == {
         "echo_v1": ["probe"],
         "echo_v2": ["probe"],
@@ -158,24 +162,47 @@ def test_suites_are_ranked_separately(hub, client):  # noqa: F811
     assert not any(view.problems for view in views.values())
 
 
-def test_oversized_files_are_named_and_skipped(monkeypatch):
+@pytest.mark.parametrize(
+    "suite", ["../../up", "/tmp/elsewhere", "AAA first of all", "# BIG", "cardiobench_echo_v1 ", "x" * 5000]
+)
+def test_suite_named_by_a_result_opens_no_view(hub, client, suite):  # noqa: F811
+    known = list_suites()[-1]
+    send(consistent(), of_suite(consistent(value=0.99), suite), of_suite(consistent(value=0.6), known))
+    views = source.load([REPOSITORY])
+    assert list(views) == [known, ""]
+    (problem,) = views[""].problems
+    assert problem.kind == "unknown suite" and len(problem.message) < 200
+    visitors = Visitors(views, None)
+    for name in (known, "", suite):
+        for file in map(Path, visitors.files_of(name)):
+            assert file.parents[1] == Path(visitors._folder.name) and file.parent.name.isalnum()
+
+
+def test_oversized_files_are_named_and_skipped():
     """Check the limits: a few kilobytes of Parquet can expand to any number of equal rows or any length of text."""
     name = f"data/bob-{1:016}.parquet"
-    many = pa.table({column: pa.repeat("x", source.MAX_ROWS + 1) for column in ("result_id", "pushed_by", "result")})
+    many = pa.table({column: pa.repeat("x", ROWS.rows + 1) for column in ("result_id", "pushed_by", "result")})
     sink = io.BytesIO()
     pq.write_table(many, sink)
     assert len(sink.getvalue()) < 10_000
     (view,) = source.from_files({name: sink.getvalue()}).values()
     assert not view.entries and [problem.file for problem in view.problems] == [name]
     assert "100,001 rows, but at most 100,000 are allowed" in view.problems[0].message
-    monkeypatch.setattr(source, "MAX_TEXT", 100_000)
-    monkeypatch.setattr(source, "BATCH", 2)
     good = records(consistent(), "bob")
-    long = [{**good[0], "result": "x" * 40_000}] * 4
+    long = [{**good[0], "result": "x" * (MOST_BYTES + 1)}] * 4
     (view,) = source.from_files({name: parquet(long)}).values()
-    assert "the limit of 100,000 characters" in view.problems[0].message
+    assert "a text of 1,000,001 bytes, but at most 1,000,000 are allowed" in view.problems[0].message
     (view,) = source.from_files({name: parquet(good)}).values()
     assert len(view.entries) == 1
+
+
+def test_files_that_are_too_large_are_not_downloaded(hub, client, monkeypatch):  # noqa: F811
+    send(consistent())
+    send_raw(hub.store.repository("dataset", REPOSITORY), {f"data/bob-{1:016}.parquet": bytes(100_000)})
+    monkeypatch.setattr(source, "MOST_BYTES", 50_000)
+    found = load([REPOSITORY])
+    assert len(found.entries) == 1
+    assert [problem.message for problem in found.problems] == ["it has 100,000 bytes, but at most 50,000 are allowed"]
 
 
 def test_missing_inputs_are_reported(hub, client, tmp_path):  # noqa: F811
@@ -187,23 +214,31 @@ def test_missing_inputs_are_reported(hub, client, tmp_path):  # noqa: F811
         load([str(tmp_path), "absent"])
 
 
-def link(name):
-    return f"[{name}](https://huggingface.co/{name})"
-
-
 @pytest.mark.parametrize(
-    ("name", "cell"),
+    ("name", "shown"),
     [
-        ("org/model", link("org/model")),
-        ("org/model (run by bob)", f"{link('org/model')} (run by bob)"),
-        ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)&gt;"),
-        ("[x](javascript:alert(1))", r"\[x\](javascript:alert(1))"),
-        ("local: my_model", r"local: my\_model"),
-        ("org/..", "org/.."),
+        ("org/model", '<h2><a href="https://huggingface.co/org/model" rel="noopener nofollow">org/model</a></h2>'),
+        (
+            "org/model (run by bob)",
+            '<h2><a href="https://huggingface.co/org/model" rel="noopener nofollow">org/model</a> (run by bob)</h2>',
+        ),
+        ("<img src=x onerror=alert(1)>", "<h2>&lt;img src=x onerror=alert(1)&gt;</h2>"),
+        ("https://example.org/ # BIG", "<h2>https://example.org/ # BIG</h2>"),
+        ("org/..", "<h2>org/..</h2>"),
     ],
 )
-def test_model_links_to_its_page_and_names_are_escaped(name, cell):
-    assert table.model_cell(name) == cell
+def test_model_page_links_valid_names_and_escapes_all(name, shown):
+    assert model_page.heading(name) == shown
+    assert name not in model_page.card_text(name), "the card is Markdown"
+
+
+def test_cells_are_plain_text():
+    """Check that no column is Markdown, so that a name is neither a link nor a heading."""
+    columns = [
+        *(*table.SCORES, *table.COSTS, *table.OVERVIEW, *table.PROBLEMS),
+        *(*model_page.TASKS, *model_page.VERSIONS, *model_page.OWNERS),
+    ]
+    assert {column.type for column in columns} == {"str", "number"}
 
 
 def test_tables_of_a_folder_can_be_filtered(tmp_path):
@@ -212,7 +247,7 @@ def test_tables_of_a_folder_can_be_filtered(tmp_path):
         f"Generated recordings, {name}" for name in ("ECG: diagnoses", "Echo: measurements", "Echo: views")
     ]
     everything = table.overview(found, "Generated recordings, ECG: diagnoses")
-    names = [f"{link(f'org/{name}')} · probe" for name in ("flat", "one", "two")]
+    names = [f"org/{name} · probe" for name in ("flat", "one", "two")]
     assert everything.texts(table.MODEL) == names
     assert everything.texts("coverage") == ["1/1"] * 3
     one = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice("ONE"))

@@ -1,10 +1,15 @@
 """Check that a second report draws only figures whose results changed."""
 
+import os
+import shutil
+
 import pytest
 
+from cardiobench.core.config import default_cache
+from cardiobench.core.errors import UnwritableOutput
 from cardiobench.report.plots import draw, kept
 from cardiobench.report.plots.draw import draw_report
-from cardiobench.report.plots.kept import SUFFIX
+from cardiobench.report.plots.kept import FOLDER, NOTE
 from cardiobench.results.collect import collect
 from tests.report.example_results import write_result
 
@@ -35,20 +40,47 @@ def test_unchanged_results_keep_their_figures(first, drawn):
     assert again(folder) == figures and drawn == []
 
 
-def test_changed_picture_is_drawn_again(first, drawn):
+def test_changed_picture_is_replaced_by_the_kept_one(first, drawn):
     folder, figures = first
     (path, *_) = figures.of("task", TASK)[0].files
     before = path.read_text("utf-8")
     path.write_text(before.replace("<svg", "<svg onload='alert(1)'", 1), encoding="utf-8")
-    assert again(folder) == figures and drawn == [TASK]
+    assert again(folder) == figures and drawn == []
     assert path.read_text("utf-8") == before
 
 
+def test_nothing_that_lies_beside_results_is_taken_for_a_kept_figure(first, drawn):
+    folder, figures = first
+    assert {path.suffix for path in (folder / "out" / "figures").iterdir()} == {".svg", ".csv"}
+    for note in default_cache().joinpath(FOLDER).glob(f"*/{NOTE}"):
+        shutil.copy(note, folder / "out" / "figures")
+        note.unlink()
+    assert again(folder) == figures and TASK in drawn
+
+
+def test_figures_unused_for_a_month_are_removed(first, drawn):
+    folder, figures = first
+    again(folder)
+    drawn.clear()
+    for home in default_cache().joinpath(FOLDER).iterdir():
+        os.utime(home, (0, 0))
+    kept.remove_unused()
+    assert again(folder) == figures and TASK in drawn
+
+
+def test_folder_of_figures_that_is_a_link_is_refused(first, tmp_path):
+    folder, _ = first
+    (tmp_path / "figures").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UnwritableOutput, match="is a link to another place"):
+        draw_report(collect([folder / "results"]), tmp_path, processes=1)
+    assert not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["", "{", '{"digest": 1}', "[]"])
+@pytest.mark.parametrize("text", ["", "{", '{"figures": 1}', '{"figures": [{}]}', "[]"])
 def test_damaged_figure_index_is_ignored(first, drawn, text):
     folder, figures = first
-    for note in (folder / "out" / "figures").glob(f"*{SUFFIX}"):
+    for note in default_cache().joinpath(FOLDER).glob(f"*/{NOTE}"):
         note.write_text(text, encoding="utf-8")
     assert again(folder) == figures and TASK in drawn
 

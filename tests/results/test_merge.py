@@ -16,13 +16,12 @@ from tests.results.test_formatting import result
 
 
 def write(folder, task, key="1"):
-    """Write a result with its predictions and a figure; return its path."""
+    """Write a result with its predictions; return its path."""
     path = result_path(folder / "a__b" / "0", "probe", task)
     made = result(task=task)
     stamped = type(made)(**{**vars(made), "stamp": {"key": key}})
     frame = pd.DataFrame({"id": ["1"], "patient_id": ["1"], "y_true": ["no"], "y_pred": ["no"]})
     save_scored(stamped, frame, path)
-    path.with_name(f"{path.stem}.curve.png").write_bytes(b"png")
     return path
 
 

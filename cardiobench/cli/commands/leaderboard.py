@@ -25,6 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="folders of results, or a dataset of results on the Hub (default: results)",
     )
     parser.add_argument("--revision", default="main", help="branch or commit of the dataset (default: %(default)s)")
+    parser.add_argument(
+        "--suites",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="suites to show besides those of this package and its extensions; results of others are listed as not ranked",
+    )
     parser.add_argument("--port", type=whole_number(0, 65535), help="port (default: a free one)")
     parser.add_argument("--files", type=Path, metavar="DIR", help="write the files of a Space instead of serving")
     parser.add_argument("--space", metavar="ORG/NAME", help="push the Space to the Hub instead of serving")
@@ -54,5 +61,5 @@ def execute(arguments: argparse.Namespace) -> int:
     if not arguments.files:
         from cardiobench.leaderboard.app import launch
 
-        launch(arguments.results, revision=arguments.revision, port=arguments.port)
+        launch(arguments.results, revision=arguments.revision, suites=arguments.suites, port=arguments.port)
     return 0

@@ -1,8 +1,15 @@
 """Implement `cardiobench verify`."""
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from cardiobench.leaderboard.verify import Check
+
+MOST_LINES = 50
+"""Maximum number of shown differences of a result."""
 HELP = "recompute submitted results from their predictions, and compare every field"
 EXAMPLES = """\
 examples
@@ -40,21 +47,30 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the differences and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.leaderboard.differences import on_trust
-    from cardiobench.leaderboard.verify import open_pull_requests, verify_submission
+    from cardiobench.leaderboard.verify import LONGEST_LINE, verify_pull_requests, verify_submission
+    from cardiobench.report.plots.style import shorten
 
     console = Console()
-    revisions = open_pull_requests(arguments.dataset) if arguments.pull_requests else [arguments.revision]
+    dataset, revision, data_dir = arguments.dataset, arguments.revision, arguments.data_dir
+    found: Iterable[tuple[str, list[Check]]] = (
+        verify_pull_requests(dataset, data_dir)
+        if arguments.pull_requests
+        else [(revision, verify_submission(dataset, revision, data_dir))]
+    )
     failed = checked = 0
-    for revision in revisions:
-        checks = verify_submission(arguments.dataset, revision, arguments.data_dir)
+    any_request = False
+    for revision, checks in found:
+        any_request = True
         for check in checks:
             console.print(f"{revision} {check.outcome} {check.name}")
-            for line in (*check.problems, *check.notes):
-                console.print(f"  {line}")
+            for line in (*check.problems[:MOST_LINES], *check.notes):
+                console.print(f"  {shorten(line, LONGEST_LINE)}")
+            if (more := len(check.problems) - MOST_LINES) > 0:
+                console.print(f"  and {more:,} more")
         wrong = sum(bool(check.problems) for check in checks)
         failed, checked = failed + wrong, checked + len(checks)
         console.print(f"{revision}: {len(checks) - wrong} of {len(checks)} results were confirmed")
-    if not revisions:
+    if not any_request:
         console.print(f"{arguments.dataset} has no open pull request")
     if checked:
         console.print("taken on trust:")

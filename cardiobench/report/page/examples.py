@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from cardiobench.core import extensions
 from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData
-from cardiobench.core.io import write_text
+from cardiobench.core.io import own_folder, write_text
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
@@ -271,7 +271,7 @@ def _write(
     entry: ResultEntry, task: Task, dataset: OpenDataset, shown: Sequence[Example], out: Path
 ) -> tuple[str, str]:
     """Save a page and return its title and relative address."""
-    model, folder = entry.result.model["name"], out / FOLDER
+    model, folder = entry.result.model["name"], own_folder(out / FOLDER)
     name = f"{anchor('worst', f'{task.name} {entry.setting}{entry.path}')}.html"
     template = page_environment(out).get_template("examples.html")
     text = template.render(task=task, dataset=dataset, model=model, protocol=entry.result.label, examples=shown)

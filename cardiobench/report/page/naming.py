@@ -26,7 +26,7 @@ LONG = 60  # Maximum number of characters of a name; the model's section has the
 def anchor(kind: str, name: str) -> str:
     """Return a readable, safe and unique identifier for a page section and its files."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:40]
-    return f"{kind}-{readable}-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
+    return f"{kind}-{readable}-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def skill_text(value: float) -> str:

@@ -1,7 +1,9 @@
 """Render the page as a single HTML file without external resources."""
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
@@ -87,13 +89,21 @@ def page_environment(out: Path) -> Environment:
     environment.filters["digits"] = "{:.6g}".format  # Columns are sorted by six significant digits.
     environment.filters["skill_text"] = naming.skill_text
     environment.filters["shorten"] = partial(shorten, longest=naming.LONG)
-    environment.globals.update(anchor=naming.anchor, tooltip=naming.tooltip, link=partial(link, out), asset=asset)
+    environment.globals.update(
+        anchor=naming.anchor, tooltip=naming.tooltip, link=partial(link, out), asset=asset, script_digest=script_digest
+    )
     return environment
 
 
 def asset(name: str) -> Markup:
     """Return one of our stylesheets or scripts for inline use."""
     return Markup((Path(__file__).parent / "templates" / name).read_text(encoding="utf-8"))
+
+
+def script_digest(name: str) -> Markup:
+    """Return one of our scripts as a source of a content security policy, which then refuses every other script."""
+    digest = sha256(asset(name).encode("utf-8")).digest()
+    return Markup("'sha256-{}'").format(b64encode(digest).decode("ascii"))
 
 
 def link(out: Path, path: Path) -> str:

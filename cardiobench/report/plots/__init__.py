@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from cardiobench.core.extensions import contributions, resolve
+from cardiobench.core.io import file_part
 from cardiobench.report.plots.style import figure_style, save_figure
 from cardiobench.results.analysis_result import AnalysisResult
 
@@ -47,7 +48,7 @@ def save_figures(record: AnalysisResult, path: Path) -> list[Path]:
     files: list[Path] = []
     with figure_style():
         for name, figure in analysis_figures([record]).items():
-            image = path.with_name(f"{path.stem}.{name}.png")
+            image = path.with_name(f"{path.stem}.{file_part(name)}.png")
             save_figure(figure, image)
             files += [image, image.with_suffix(".svg")]
     return files

@@ -9,13 +9,14 @@ from pandas.api.types import is_numeric_dtype
 
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadPredictions, MissingExtra, UnwritableOutput
+from cardiobench.core.io import own_folder
 from cardiobench.core.memory import collect_at_end
 from cardiobench.core.workers import share_calls
 from cardiobench.report.overview import find_task
 from cardiobench.report.plots import analysis_figures, is_side_by_side
 from cardiobench.report.plots.figure import ReportFigure, SavedFigure, save_report_figure
 from cardiobench.report.plots.job import FigureJob
-from cardiobench.report.plots.kept import keep_figures, kept_figures, shown_digest
+from cardiobench.report.plots.kept import keep_figures, kept_figures, remove_unused, shown_digest
 from cardiobench.report.plots.style import figure_style, shorten
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection, Problem, ResultEntry
@@ -89,7 +90,7 @@ def draw_report(
     try:
         with figure_style():
             pass
-        folder.mkdir(parents=True, exist_ok=True)
+        own_folder(folder)
         done = _kept_or_drawn(jobs, folder, png, processes, console or Console(main=False))
     except MissingExtra as error:
         return ReportFigures(note=str(error))
@@ -108,7 +109,7 @@ def _kept_or_drawn(
     from joblib import cpu_count
 
     digests = [shown_digest(job, png) for job in jobs]
-    kept = [kept_figures(folder, job.stem, digest) for job, digest in zip(jobs, digests, strict=True)]
+    kept = [kept_figures(folder, digest) for digest in digests]
     missing = [number for number, figures in enumerate(kept) if figures is None]
     count = min(processes or cpu_count(), len(missing) if processes else len(missing) // JOBS_PER_PROCESS) or 1
     drawn: dict[int, DrawnJob] = {}
@@ -116,8 +117,9 @@ def _kept_or_drawn(
         for number, (figures, problems) in share_calls(_draw, [(n, jobs[n], folder, png) for n in missing], count):
             drawn[number] = figures, problems
             if not problems:
-                keep_figures(figures, folder, jobs[number].stem, digests[number])
+                keep_figures(figures, digests[number])
             advance(1)
+    remove_unused()
     return [drawn.get(number, (figures or (), ())) for number, figures in enumerate(kept)]
 
 

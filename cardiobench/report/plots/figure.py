@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from cardiobench.core.io import file_part
 from cardiobench.core.tables import write_csv
 from cardiobench.report.plots.style import save_figure
 from cardiobench.report.plots.svg import inline_svg
@@ -51,9 +52,10 @@ class SavedFigure:
 
 def save_report_figure(figure: ReportFigure, folder: Path, stem: str, *, png: bool) -> SavedFigure:
     """Save a figure as `<stem>.<name>.svg`, its tables as `<stem>.<table>.csv`, and optionally a PNG."""
-    vector, image = (folder / f"{stem}.{figure.name}.{suffix}" for suffix in ("svg", "png"))
+    # Names can be of a stranger's table.
+    vector, image = (folder / f"{stem}.{file_part(figure.name)}.{suffix}" for suffix in ("svg", "png"))
     svg = save_figure(figure.figure, vector, png=png)
-    tables = {folder / f"{stem}.{name}.csv": table for name, table in figure.tables.items()}
+    tables = {folder / f"{stem}.{file_part(name)}.csv": table for name, table in figure.tables.items()}
     for path, table in tables.items():
         write_csv(table, path)
     return SavedFigure(figure.name, figure.caption, inline_svg(svg), (vector, *([image] if png else []), *tables))

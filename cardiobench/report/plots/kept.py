@@ -1,8 +1,12 @@
-"""Reuse unchanged figures of an earlier report."""
+"""Reuse unchanged figures of an earlier report, from the user's own cache."""
 
 import json
+import os
+import shutil
+import time
 from collections.abc import Sequence
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -10,15 +14,19 @@ from typing import Any
 
 import cardiobench
 from cardiobench.core import plugins
-from cardiobench.core.errors import BadData
-from cardiobench.core.io import parse_json, sha256_of_file, sha256_of_json, write_json
+from cardiobench.core.config import default_cache
+from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.core.io import parse_json, sha256_of_file, sha256_of_json, write_atomic, write_json
 from cardiobench.data.task_facts import task_facts
 from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.report.plots.job import FigureJob
 from cardiobench.results.collect import ResultEntry
 
-SUFFIX = ".figures"
-"""File with the digest of a job's inputs, its captions and SVG elements, and digests of its files."""
+FOLDER = "figures"
+"""Folder of the cache, with a folder for each digest of what is drawn."""
+NOTE = "figures.json"
+"""File with captions, SVG elements and digests of the other files of its folder."""
+UNUSED_SECONDS = 30 * 24 * 3600
 
 
 def shown_digest(job: FigureJob, png: bool) -> str:
@@ -45,34 +53,41 @@ def shown_digest(job: FigureJob, png: bool) -> str:
     )
 
 
-def kept_figures(folder: Path, stem: str, digest: str) -> tuple[SavedFigure, ...] | None:
-    """Return the figures of an earlier report, or None if inputs or files have changed.
+def kept_figures(folder: Path, digest: str) -> tuple[SavedFigure, ...] | None:
+    """Copy figures of an earlier report into the folder of this one and return them; None if they are not kept.
+
+    Figures are kept in the user's own cache, because a folder of results may be somebody else's: what lies there is
+    replaced by what was drawn here.
 
     Args:
         folder: Folder of the figures.
-        stem: Stem of the file names.
-        digest: Expected digest of the inputs (`shown_digest`).
+        digest: Digest of what they draw (`shown_digest`).
     """
-    note = folder / f"{stem}{SUFFIX}"
-    if not note.is_file():
+    home = _home(digest)
+    if not (home / NOTE).is_file():
         return None
     try:
-        stated = parse_json(note.read_bytes())
-    except BadData:
+        listed = parse_json((home / NOTE).read_bytes())["figures"]
+        figures = [
+            SavedFigure(one["name"], one["caption"], one["svg"], tuple(folder / name for name in one["files"]))
+            for one in listed
+        ]
+        known = {name: digest for one in listed for name, digest in one["files"].items()}
+    except (BadData, OSError, KeyError, TypeError, AttributeError):  # Damaged by a full disk or a killed process.
         return None
-    if stated.get("digest") != digest or stated.get("note") != sha256_of_json(stated.get("figures")):
+    if any(not (home / name).is_file() or sha256_of_file(home / name) != known[name] for name in known):
         return None
-    figures = []
-    for one in stated["figures"]:
-        files = {folder / Path(name).name: known for name, known in one["files"].items()}
-        if any(not file.is_file() or sha256_of_file(file) != known for file, known in files.items()):
-            return None
-        figures.append(SavedFigure(one["name"], one["caption"], one["svg"], tuple(files)))
+    for name in known:
+        path = folder / name
+        if path.is_symlink() or not path.is_file() or sha256_of_file(path) != known[name]:
+            write_atomic(path, partial(shutil.copyfile, home / name))
+    os.utime(home)
     return tuple(figures)
 
 
-def keep_figures(figures: Sequence[SavedFigure], folder: Path, stem: str, digest: str) -> None:
-    """Save figures with the digests of inputs and files for the next report in the same folder."""
+def keep_figures(figures: Sequence[SavedFigure], digest: str) -> None:
+    """Keep drawn figures in the user's cache; without space or permission there, they are drawn again next time."""
+    home = _home(digest)
     listed: list[dict[str, Any]] = [
         {
             "name": one.name,
@@ -82,7 +97,23 @@ def keep_figures(figures: Sequence[SavedFigure], folder: Path, stem: str, digest
         }
         for one in figures
     ]
-    write_json({"digest": digest, "figures": listed, "note": sha256_of_json(listed)}, folder / f"{stem}{SUFFIX}")
+    with suppress(UnwritableOutput):
+        for file in {file for one in figures for file in one.files}:
+            write_atomic(home / file.name, partial(shutil.copyfile, file))
+        write_json({"figures": listed}, home / NOTE)  # The last file, so that an unfinished copy is not used.
+
+
+def remove_unused() -> None:
+    """Remove kept figures that no report has used for a month."""
+    oldest = time.time() - UNUSED_SECONDS
+    for home in default_cache().joinpath(FOLDER).glob("*"):
+        with suppress(OSError):  # Another report may remove it at the same time.
+            if home.stat().st_mtime < oldest:
+                shutil.rmtree(home)
+
+
+def _home(digest: str) -> Path:
+    return default_cache() / FOLDER / digest[:32]
 
 
 def _result_digest(entry: ResultEntry) -> str:

@@ -13,9 +13,11 @@ from cardiobench.data.declared.dataset_file import SCHEMA, dataset_schema
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.types import LEADS
 from cardiobench.data.open import open_dataset
-from cardiobench.hub.outgoing import ID_MARK, leave_out_local, public_result
+from cardiobench.hub.outgoing import leave_out_local, public_result
 from cardiobench.hub.publish_datasets import publications
+from cardiobench.results.consistency import check_consistency
 from cardiobench.results.context import PATIENT_IS_RECORD, ResultContext
+from cardiobench.results.score_result import Breakdown, ClassScore, Estimate, Floor, Gap
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.extensions.adopt.folders import FORMATS, adopt, bundled, write_labels
@@ -47,13 +49,58 @@ def test_results_of_own_data_are_sent_only_if_named():
     with pytest.raises(LicenceError, match="--local-dataset mine"):
         leave_out_local([own_result()], ("another",), said.append)
     assert leave_out_local([own_result()], ("mine",), said.append) == [own_result()]
+    assert said[-1].startswith("leaves this machine: {"), "what leaves is shown"
 
 
-def test_public_results_contain_no_ids_of_own_data():
-    ids = {"12345", "P 7/2", "a.b", "1"}
-    result = own_result(warnings=("odd: 12345, P 7/2 and a.b of 123456 rows",))
-    (said,) = public_result(result, ids=ids).warnings
-    assert said == f"odd: {ID_MARK}, {ID_MARK} and {ID_MARK} of 123456 rows"
+def breakdown(**sizes):
+    values = {name: Estimate(0.5, 0.4, 0.6, n, n) for name, n in sizes.items()}
+    return Breakdown(values, Gap(0.0), next(iter(sizes)))
+
+
+def test_small_groups_and_texts_of_own_data_stay_here():
+    text = "Dr SECRET's ward"
+    result = own_result()
+    total = result.score.n_patients
+    large = {"F": total // 2, "M": total - total // 2}
+    classes = ClassScore(total, 20, 20, Estimate(0.7, 0.6, 0.8, total, total), 0.5)
+    result = replace(
+        result,
+        overall={**result.overall, "sensitivity": Estimate(0.5, 0.0, 1.0, 3, 3)},
+        groups={
+            "sex": breakdown(**large),
+            "age": breakdown(**{"≤45": total - 1, ">80": 1}),
+            "sex x age": breakdown(**{"F, ≤45": total - 3}),
+            "site": breakdown(**{text: total}),
+            "bmi": breakdown(**{text: total}),
+        },
+        skipped_groups={f"site={text}": "1 patient"},
+        per_class={text: classes, "rare": replace(classes, positives=1, patients=1)},
+        warnings=(f"my model says {text}", PATIENT_IS_RECORD),
+        options={"k": 3, "note": f"{text}!", "classifier": "logistic", "list": ["a", f"{text}?"]},
+        floors={**result.floors, "best_constant": Floor(0.4, text)},
+        verdict=replace(result.verdict, sentence=text),
+        model={**result.model, "preprocessing": {"fs": 500, "by": f"{text};"}},
+    )
+    shown = public_result(result)
+    assert set(shown.groups) == {"sex"} and not shown.skipped_groups
+    assert set(shown.overall) == set(result.overall) - {"sensitivity"}
+    assert set(shown.per_class) == {"class 1"}
+    assert shown.warnings == (PATIENT_IS_RECORD,)
+    assert shown.options == {"k": 3, "classifier": "logistic", "list": ["a"]}
+    assert shown.model["preprocessing"] == {"fs": 500}
+    assert "SECRET" not in json.dumps(shown.to_json()) and "SECRET" in json.dumps(result.to_json())
+    assert not check_consistency(shown) and shown.score == result.score
+    assert public_result(shown) == shown
+
+
+def test_results_of_few_patients_stay_here():
+    result = own_result()
+    small = replace(result, overall={**result.overall, result.metric: replace(result.score, n=9, n_patients=9)})
+    said = []
+    assert leave_out_local([small, own_result()], ("mine",), said.append) == [own_result()]
+    assert "fewer than 10 patients" in said[0]
+    with pytest.raises(LicenceError, match="fewer than 10 patients"):
+        leave_out_local([small], ("mine",), said.append)
 
 
 def test_published_schema_equals_the_file(root):

@@ -1,0 +1,318 @@
+"""Read Parquet files of others within limits that are checked before anything is decoded.
+
+Every Parquet file of a results folder, of a dataset of results or of a submission is read here; texts in JSON are read
+by `cardiobench.core.io.parse_json`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from cardiobench.core.errors import BadData, first_n
+from cardiobench.core.parquet_pages import PLAIN_ENCODINGS, pages
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+MOST_ROWS = 2_000_000
+"""Maximum number of rows; no release has as many units."""
+MOST_CELLS = 50_000_000
+"""Maximum number of rows times columns."""
+MOST_BYTES = 1 << 29
+"""Maximum size of a decoded table in bytes."""
+MOST_COLUMNS = 1000
+IGNORED = (b"pandas", b"ARROW:schema")
+"""Metadata keys that writers add; neither their types nor their index are used."""
+_FOOTER = 2_000
+"""Bytes that the footer may have, and again for each column chunk, beside names and statistics."""
+_STATISTIC = 4_096
+"""Writers leave out the statistics of longer values."""
+_ROWS_PER_GROUP = 1_000
+_LONGEST_NAME = 300
+_LISTS = (".list.element", ".list.item")
+
+Kind = Literal["text", "number", "count", "flag", "any"]
+
+
+@dataclass(frozen=True)
+class ForeignColumn:
+    """Allowed content of a column.
+
+    Attributes:
+        kind: `text`, `number` (float or integer), `count` (integer), `flag` (boolean), or `any` of these.
+        longest: Maximum length of a text in bytes of UTF-8.
+        each: Maximum length of the list in each row, which is the same for all rows; 0 for one value per row.
+    """
+
+    kind: Kind
+    longest: int = 300
+    each: int = 0
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """Allowed content of a Parquet file.
+
+    Attributes:
+        columns: Mapping from name to content.
+        required: Columns that the file must have.
+        lists: Mapping from prefix of a name to content of columns of lists.
+        others: Content of all other columns; None to refuse them.
+        metadata: Metadata keys that are read, besides `IGNORED`.
+        rows: Maximum number of rows.
+        repeated: Text columns that are returned dictionary-encoded, because rows repeat long texts.
+    """
+
+    columns: Mapping[str, ForeignColumn]
+    required: Collection[str] = ()
+    lists: Mapping[str, ForeignColumn] = field(default_factory=dict)
+    others: ForeignColumn | None = None
+    metadata: Collection[bytes] = ()
+    rows: int = MOST_ROWS
+    repeated: Collection[str] = field(default=())
+
+    def column(self, name: str) -> ForeignColumn | None:
+        """Return the allowed content of a column; None if it is not allowed."""
+        in_lists = (content for prefix, content in self.lists.items() if name.startswith(prefix))
+        return self.columns.get(name) or next(in_lists, self.others)
+
+
+def read_parquet(source: bytes | Path, wanted: TableFormat) -> "pa.Table":
+    """Read a Parquet file of others.
+
+    Args:
+        source: Content or path of the file.
+        wanted: Allowed columns, metadata and sizes.
+
+    Returns:
+        Table whose columns are texts, float32, float64, int64, booleans or lists of a fixed size of these, with the
+        allowed metadata only.
+
+    Raises:
+        BadData: The file is damaged, or has other columns, types, metadata or sizes; the message is a part of a
+            sentence and does not name the file.
+    """
+    import pyarrow as pa
+
+    if isinstance(source, Path) and not source.is_file():  # Reading a pipe would block.
+        raise BadData("it is not a regular file")
+    try:
+        size = source.stat().st_size if isinstance(source, Path) else len(source)
+        if size > MOST_BYTES:
+            raise BadData(f"it has {size:,} bytes, but at most {MOST_BYTES:,} are allowed")
+        content = source.read_bytes() if isinstance(source, Path) else source
+        with _open(content) as file:
+            found = _check(file, wanted, content)
+        texts = [one.path for one in found if one.kind == "text"]
+        with _open(content, read_dictionary=texts) as file:
+            table = file.read(use_threads=False)
+        notes = {key: text for key, text in (file.metadata.metadata or {}).items() if key in wanted.metadata}
+        table = _plain_columns(table, found, wanted).replace_schema_metadata(notes or None)
+        table.validate(full=True)  # Texts are UTF-8, and dictionaries are complete.
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
+        raise BadData(f"it is no Parquet file that can be read: {' '.join(str(error).split())[:500]}") from error
+    return table
+
+
+def _open(content: bytes, **options: Any) -> "pq.ParquetFile":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # The limits guard the parsing of the footer.
+    limits = {"thrift_string_size_limit": 10_000_000, "thrift_container_size_limit": 1_000_000}
+    return pq.ParquetFile(pa.BufferReader(content), **limits, **options)
+
+
+class _Leaf(NamedTuple):
+    """Column of a file: its name, its path in the schema, its kind as stored, and its allowed content."""
+
+    name: str
+    path: str
+    kind: str
+    allowed: ForeignColumn
+
+
+def _check(file: "pq.ParquetFile", wanted: TableFormat, content: bytes) -> list[_Leaf]:
+    """Check the footer and the pages of a file and return its columns; raises `BadData`."""
+    footer, schema = file.metadata, file.schema
+    rows, count = footer.num_rows, footer.num_columns
+    if count > MOST_COLUMNS:
+        raise BadData(f"it has {count:,} columns, but at most {MOST_COLUMNS:,} are allowed")
+    stored = [schema.column(number) for number in range(count)]
+    names = [_name(one) for one in stored]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise BadData(f"its column {_shown(repeated)} occurs twice")
+    if absent := [name for name in wanted.required if name not in names]:
+        raise BadData(f"it lacks the column {_shown(absent)}; it has {_shown(names) or 'none'}")
+    leaves = [_leaf(one, name, wanted) for one, name in zip(stored, names, strict=True)]
+    allowed = (*IGNORED, *wanted.metadata)
+    if more := [key.decode("utf-8", "replace") for key in footer.metadata or {} if key not in allowed]:
+        raise BadData(f"it has the metadata {_shown(more)}, which is not allowed")
+    if rows > wanted.rows:
+        raise BadData(f"it has {rows:,} rows, but at most {wanted.rows:,} are allowed")
+    if rows * count > MOST_CELLS:
+        raise BadData(f"it has {rows:,} rows and {count:,} columns, but at most {MOST_CELLS:,} cells are allowed")
+    _check_sizes(footer, leaves, content)
+    return leaves
+
+
+def _name(stored: "pq.ColumnSchema") -> str:
+    """Return the name of a column of values or of lists; the whole path for other structures."""
+    for end in _LISTS if stored.max_repetition_level else ():
+        if stored.path.endswith(end):
+            return str(stored.path.removesuffix(end))
+    return str(stored.path)
+
+
+def _leaf(stored: "pq.ColumnSchema", name: str, wanted: TableFormat) -> _Leaf:
+    """Return a column if it is allowed; raises `BadData`."""
+    allowed, kind = wanted.column(name), _kind(stored, name)
+    if allowed is None:
+        raise BadData(f"its column {_shown([name])} is not allowed; allowed are {', '.join(wanted.columns)}")
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise BadData(f"the name of its column {_shown([name])} is too long or not printable")
+    in_lists = bool(stored.max_repetition_level)
+    if not _fits(kind, allowed.kind) or in_lists != bool(allowed.each):
+        expected = "a list in each row" if allowed.each else f"a {allowed.kind} in each row"
+        raise BadData(f"its column {_shown([name])} has values of another type; expected {expected}")
+    return _Leaf(name, stored.path, kind, allowed)
+
+
+def _check_sizes(footer: "pq.FileMetaData", leaves: Sequence[_Leaf], content: bytes) -> None:
+    """Compare the sizes of pages with those of plain values, so that neither a cell nor a gap hides anything else."""
+    groups = footer.num_row_groups
+    if groups > 1 + footer.num_rows // _ROWS_PER_GROUP:
+        raise BadData(f"it has {groups:,} row groups for {footer.num_rows:,} rows")
+    used = total = cells = 0
+    for number in range(groups):
+        group = footer.row_group(number)
+        for place, leaf in enumerate(leaves):
+            chunk = group.column(place)
+            start = chunk.dictionary_page_offset or chunk.data_page_offset
+            found = list(pages(content, start, chunk.total_compressed_size))
+            if strange := {page.encoding for page in found if page.encoding is not None} - PLAIN_ENCODINGS.keys():
+                raise BadData(f"its column {_shown([leaf.name])} has the encoding {min(strange)}, which is not allowed")
+            each = max(leaf.allowed.each, 1)
+            values = sum(page.values for page in found)
+            if values > group.num_rows * each:
+                raise BadData(f"its column {_shown([leaf.name])} has {values:,} values for {group.num_rows:,} rows")
+            width = each * (16 + (leaf.allowed.longest if leaf.kind == "text" else 8))
+            size = sum(page.uncompressed for page in found)
+            if size > _FOOTER + group.num_rows * width:
+                raise BadData(
+                    f"its column {_shown([leaf.name])} has {size:,} bytes for {group.num_rows:,} rows; at most {width:,} a row are allowed"
+                )
+            if chunk.total_compressed_size > size + _FOOTER * max(len(found), 1):
+                raise BadData(f"its column {_shown([leaf.name])} has bytes that belong to no value")
+            used, total, cells = used + chunk.total_compressed_size, total + size, cells + values
+    if total > MOST_BYTES:
+        raise BadData(f"it has {total:,} bytes when decompressed, but at most {MOST_BYTES:,} are allowed")
+    if cells > MOST_CELLS:
+        raise BadData(f"it has {cells:,} values, but at most {MOST_CELLS:,} are allowed")
+    spare = _FOOTER + max(groups, 1) * sum(
+        _FOOTER + 20 * len(leaf.path) + 4 * min(leaf.allowed.longest, _STATISTIC) for leaf in leaves
+    )
+    if len(content) - used > spare:
+        raise BadData(f"it has {len(content) - used:,} bytes besides its columns, but at most {spare:,} are allowed")
+
+
+def _kind(stored: "pq.ColumnSchema", name: str) -> str:
+    """Return the kind of a column as stored, whatever the Arrow schema in the metadata says; empty for other types."""
+    deepest = 3 if stored.max_repetition_level else 1
+    if (stored.path != name) != bool(stored.max_repetition_level) or stored.max_definition_level > deepest:
+        return ""  # A structure, or a list of lists.
+    if stored.max_repetition_level > 1 or (stored.path == name and stored.name != name):
+        return ""
+    logical = stored.logical_type.type
+    if stored.physical_type == "BYTE_ARRAY":
+        return "text" if logical == "STRING" else ""
+    if logical == "UNKNOWN":  # A column without any value.
+        return "null"
+    kinds = {"FLOAT": "number", "DOUBLE": "number", "INT32": "count", "INT64": "count", "BOOLEAN": "flag"}
+    return kinds.get(stored.physical_type, "") if logical in ("NONE", "INT") else ""
+
+
+def _fits(kind: str, allowed: str) -> bool:
+    return bool(kind) and (kind in (allowed, "null") or allowed == "any" or (kind, allowed) == ("count", "number"))
+
+
+def _plain_columns(table: "pa.Table", leaves: Sequence[_Leaf], wanted: TableFormat) -> "pa.Table":
+    """Return the columns with plain types, after checking the length of all lists and texts; raises `BadData`."""
+    import pyarrow as pa
+
+    total, columns = 0, {}
+    for leaf in leaves:
+        cells, length = table[leaf.name], 0
+        if leaf.allowed.each:
+            cells, length = _flat(cells, leaf)
+        if leaf.kind == "text":
+            longest, size = _text_sizes(cells, leaf.name)
+            if longest > leaf.allowed.longest:
+                raise BadData(
+                    f"its column {_shown([leaf.name])} has a text of {longest:,} bytes, but at most "
+                    f"{leaf.allowed.longest:,} are allowed"
+                )
+            total += 0 if leaf.name in wanted.repeated else size
+            if total > MOST_BYTES:
+                raise BadData(f"its texts exceed the limit of {MOST_BYTES:,} bytes")
+        columns[leaf.name] = cells, length
+    return pa.table(
+        {leaf.name: _cast(*columns[leaf.name], leaf, repeated=leaf.name in wanted.repeated) for leaf in leaves}
+    )
+
+
+def _flat(cells: "pa.ChunkedArray", leaf: _Leaf) -> tuple["pa.ChunkedArray", int]:
+    """Return the values of lists one after another, and the length of each list; raises `BadData`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (
+        pa.types.is_list(cells.type) or pa.types.is_large_list(cells.type) or pa.types.is_fixed_size_list(cells.type)
+    ):
+        raise BadData(f"its column {_shown([leaf.name])} has the type {cells.type}")
+    lengths = pc.unique(pc.list_value_length(cells)).to_pylist()
+    if len(lengths) > 1 or None in lengths or not all(0 < length <= leaf.allowed.each for length in lengths):
+        raise BadData(
+            f"its column {_shown([leaf.name])} has lists of {first_n(lengths)} values; expected one list of the same length "
+            f"in each row, of at most {leaf.allowed.each}"
+        )
+    return pa.chunked_array([chunk.flatten() for chunk in cells.chunks], type=cells.type.value_type), sum(lengths)
+
+
+def _cast(cells: "pa.ChunkedArray", length: int, leaf: _Leaf, *, repeated: bool) -> "pa.ChunkedArray | pa.Array":
+    """Return the values of a column with a plain type, in lists if they have a length."""
+    import pyarrow as pa
+
+    types = {"number": pa.float64(), "count": pa.int64(), "flag": pa.bool_(), "null": pa.null()}
+    if leaf.kind == "text":
+        kind = pa.dictionary(pa.int32(), pa.string()) if repeated else pa.string()
+    elif leaf.kind == "null" or pa.types.is_primitive(cells.type):
+        kind = cells.type if pa.types.is_float32(cells.type) else types[leaf.kind]
+    else:
+        raise BadData(f"its column {_shown([leaf.name])} has the type {cells.type}")
+    cells = cells.cast(kind)
+    return pa.FixedSizeListArray.from_arrays(cells.combine_chunks(), length) if length else cells
+
+
+def _text_sizes(cells: "pa.ChunkedArray", name: str) -> tuple[int, int]:
+    """Return the length of the longest text and of all texts, in bytes, without decoding them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    longest = size = 0
+    for chunk in cells.chunks:
+        if not isinstance(chunk, pa.DictionaryArray) or not (
+            pa.types.is_string(chunk.type.value_type) or pa.types.is_large_string(chunk.type.value_type)
+        ):
+            raise BadData(f"its column {_shown([name])} has the type {cells.type}")
+        lengths = pc.binary_length(chunk.dictionary)
+        longest = max(longest, pc.max(lengths).as_py() or 0)
+        size += pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0
+    return longest, size
+
+
+def _shown(names: Collection[str]) -> str:
+    """Return the first names, shortened for a message."""
+    return first_n([repr(name[:60])[1:-1] for name in names])

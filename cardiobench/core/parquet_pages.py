@@ -1,0 +1,111 @@
+"""Read the headers of Parquet pages, which state how much memory a page needs before it is decompressed.
+
+The footer of a file also states sizes, but readers do not use them when they allocate memory, so they can be false. Format:
+https://github.com/apache/parquet-format (PageHeader, in the compact protocol of Thrift).
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+PLAIN_ENCODINGS = {
+    0: "PLAIN",
+    2: "PLAIN_DICTIONARY",
+    3: "RLE",
+    4: "BIT_PACKED",
+    8: "RLE_DICTIONARY",
+    9: "BYTE_STREAM_SPLIT",
+}
+"""Encodings whose pages are about as large as their values, or as their distinct values."""
+_UNCOMPRESSED, _COMPRESSED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
+_ENCODING = {_DATA: 2, _DICTIONARY: 2, _DATA_2: 4}
+_DEEPEST = 8
+_VARINT_BYTES = 10
+
+
+class Page(NamedTuple):
+    """Size of a page in bytes, its encoding (None for a page without values), and the number of its values."""
+
+    uncompressed: int
+    encoding: int | None
+    values: int
+
+
+def pages(content: bytes, start: int, length: int) -> Iterator[Page]:
+    """Yield the pages of a column chunk.
+
+    Args:
+        content: The file.
+        start: Position of the first page.
+        length: Length of the chunk in bytes.
+
+    Raises:
+        ValueError: A header is damaged or leads out of the chunk.
+    """
+    position, end = start, start + length
+    if not 0 <= start <= end <= len(content):
+        raise ValueError(f"a column from {start} to {end} is outside the file of {len(content)} bytes")
+    while position < end:
+        header, position = _struct(content, position, end)
+        uncompressed, compressed = header.get(_UNCOMPRESSED), header.get(_COMPRESSED)
+        if not (isinstance(uncompressed, int) and isinstance(compressed, int) and min(uncompressed, compressed) >= 0):
+            raise ValueError(f"a page has the sizes {uncompressed} and {compressed}")
+        encodings = (header[kind].get(place) for kind, place in _ENCODING.items() if isinstance(header.get(kind), dict))
+        values = (header[kind].get(1, 0) for kind in (_DATA, _DATA_2) if isinstance(header.get(kind), dict))
+        yield Page(uncompressed, next(encodings, None), next(values, 0))
+        position += compressed
+    if position != end:
+        raise ValueError(f"its pages end at {position}, but its column ends at {end}")
+
+
+def _struct(content: bytes, position: int, end: int, depth: int = 0) -> tuple[dict[int, Any], int]:
+    """Return the fields of a struct by id, and the position behind it."""
+    fields: dict[int, Any] = {}
+    name = 0
+    while (head := _byte(content, position, end)) != 0:
+        position += 1
+        if head >> 4:
+            name += head >> 4
+        else:
+            name, position = _integer(content, position, end)
+        fields[name], position = _value(content, position, end, head & 15, depth)
+    return fields, position + 1
+
+
+def _value(content: bytes, position: int, end: int, kind: int, depth: int) -> tuple[Any, int]:
+    """Return a value of a Thrift type, and the position behind it; texts are skipped."""
+    if kind in (1, 2):
+        return kind == 1, position
+    if kind == 3:
+        return _byte(content, position, end), position + 1
+    if kind in (4, 5, 6):
+        return _integer(content, position, end)
+    if kind == 7:
+        return None, position + 8
+    if kind == 8:
+        size, position = _varint(content, position, end)
+        return None, position + size
+    if kind == 12 and depth < _DEEPEST:
+        return _struct(content, position, end, depth + 1)
+    raise ValueError(f"a page header has a field of type {kind}")
+
+
+def _integer(content: bytes, position: int, end: int) -> tuple[int, int]:
+    """Return a zigzag-encoded integer, and the position behind it."""
+    value, position = _varint(content, position, end)
+    return (value >> 1) ^ -(value & 1), position
+
+
+def _varint(content: bytes, position: int, end: int) -> tuple[int, int]:
+    value = 0
+    for place in range(_VARINT_BYTES):
+        byte = _byte(content, position + place, end)
+        value |= (byte & 127) << (7 * place)
+        if byte < 128:
+            return value, position + place + 1
+    raise ValueError("a page header has an endless number")
+
+
+def _byte(content: bytes, position: int, end: int) -> int:
+    if position >= end:
+        raise ValueError("a page header is cut off")
+    return content[position]
