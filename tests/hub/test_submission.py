@@ -11,6 +11,7 @@ from cardiobench.data import catalog
 from cardiobench.hub.outgoing import public_result
 from cardiobench.hub.results_dataset import parquet, records
 from cardiobench.hub.submission import COLUMNS, KEYS, LONGEST_TEXT, ROWS, additions, answers_format, without_additions
+from cardiobench.results.predictions_file import OF_REFITS
 from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import ScoreResult
 from tests.hub.results import result
@@ -115,11 +116,9 @@ def test_every_column_and_metadata_key_of_the_rows_is_checked():
 def test_answers_have_ids_and_predictions_alone(name):
     task = catalog.task(name)
     columns = answers_format(task).columns
-    assert next(iter(columns)) == "id" and set(columns) == {
-        "id",
-        *task.rules.answer_columns(task),
-        *task.rules.optional_columns(task),
-    }
+    answers = {*task.rules.answer_columns(task), *task.rules.optional_columns(task)}
+    assert set(columns) == {"id", *answers, *(f"{OF_REFITS}{one}" for one in answers)}
+    assert all(bool(column.each) == one.startswith(OF_REFITS) for one, column in columns.items())
     assert not {"y_true", "patient_id"} & set(columns) and answers_format(task).others is None
 
 

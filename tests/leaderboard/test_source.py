@@ -81,7 +81,7 @@ HOSTILE = {
     "a future date": ({"result": dated(consistent(value=0.99), "2999-01-01T00:00:00+00:00")}, "in the future"),
     "a date that is none": ({"result": dated(consistent(value=0.99), "soon")}, "no date"),
     "somebody else's name": ({"pushed_by": "alice"}, "of another account"),
-    "a list instead of a text": ({"result": ["x"]}, "column result.list.element has values of another type"),
+    "a list instead of a text": ({"result": ["x"]}, "column result has values of another type"),
     "no user": ({"pushed_by": None}, "without the texts"),
     "a lone surrogate": ({"result": '{"task": "\\ud800"}'}, "schema"),
 }
