@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cardiobench.core.errors import BadPredictions
 from cardiobench.data import catalog
@@ -10,8 +10,9 @@ from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.report.overview import ranked
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.cost import Cost
-from cardiobench.results.predictions_file import load_validation
-from cardiobench.tasks.answers import TableAnswers
+from cardiobench.results.predictions_file import load_validation, load_validation_refits
+from cardiobench.results.refits import NO_TRAINING
+from cardiobench.tasks.answers import TableAnswers, stored_refits
 
 NO_VALIDATION = "it has no validation predictions to base the choice on (only protocols with training write them)"
 
@@ -86,8 +87,12 @@ def _validation(entry: ResultEntry) -> TableAnswers | None:
     frame = load_validation(entry.result, entry.path)
     if frame is None:
         return None
-    task = catalog.task(entry.result.task)
-    return task.rules.stored_answers(frame, task, len(frame), str(entry.result.model["name"]))
+    task, record = catalog.task(entry.result.task), entry.result.refits
+    answers: TableAnswers = task.rules.stored_answers(frame, task, len(frame), str(entry.result.model["name"]))
+    columns = load_validation_refits(entry.result, entry.path)
+    if record is None or not (columns or record.varies == NO_TRAINING):
+        return answers
+    return replace(answers, refits=stored_refits(record, columns, frame["id"]))
 
 
 def _of_same_units(read: Sequence[Candidate], tasks: Sequence[str], excluded: dict[str, str]) -> list[Candidate]:

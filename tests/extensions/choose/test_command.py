@@ -13,12 +13,21 @@ from cardiobench.core import plugins
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.choose import command
+from cardiobench.extensions.choose.candidates import _validation
 from cardiobench.extensions.choose.constraints import Constraints, needed_leads
 from cardiobench.extensions.choose.run import choose
 from cardiobench.models.load import load_model
+from cardiobench.results.collect import ResultEntry
 from cardiobench.results.cost import NO_NETWORK, Cost, Timing
-from cardiobench.results.paths import result_path, validation_path
-from cardiobench.results.predictions_file import CONTENT, VALIDATION, _checksum_of, save_scored
+from cardiobench.results.paths import predictions_path, result_path, validation_path
+from cardiobench.results.predictions_file import (
+    CONTENT,
+    VALIDATION,
+    _checksum_of,
+    load_predictions,
+    load_validation,
+    save_scored,
+)
 from cardiobench.results.refits import NO_TRAINING, Refits
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
@@ -54,6 +63,12 @@ def save(folder, raw, model, cost, *, skill=0.3, target="sick", validation=True,
     path = result_path(folder / model.replace("/", "__") / "1", "probe", task.name)
     save_scored(result, joined.frame, path, held)
     return path
+
+
+def write_folder(folder):
+    """Write the dataset below a folder and add its builder."""
+    plugins.add_folder("hf_datasets", write_dataset(folder))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -350,3 +365,23 @@ def test_rate_counts_cpu_time_only(results, tmp_path):
     save(results, tmp_path, "lab/unmeasured", replace(COSTS["lab/small"], timings=(replace(CPU, cpu_seconds=np.nan),)))
     found = excluded(results, min_rate=5.0)
     assert "lab/busy" not in found and "no CPU time" in found["lab/unmeasured"]
+
+
+def test_validation_answers_come_with_those_of_refits(tmp_path, monkeypatch):
+    """Check that refits of the validation patients have the draws of the result."""
+    monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+    path = save(tmp_path / "results", write_folder(tmp_path), "lab/model", None)
+    result = ScoreResult.load(path)
+    frame = load_validation(result, path)
+    record = Refits("training patients", 0, "d", 3)
+    columns = {
+        "y_pred": np.repeat(frame[["y_pred"]].to_numpy(object), 3, axis=1),
+        **{name: np.random.default_rng(0).random((len(frame), 3)).astype(np.float32) for name in ("p_well", "p_sick")},
+    }
+    predictions = load_predictions(result, predictions_path(path))
+    saved, _ = save_scored(replace(result, refits=record), predictions, path, frame, validation_refits=columns)
+    entry = ResultEntry(path, saved, predictions_path(path))
+    answers = _validation(entry)
+    assert (answers.refits.varies, answers.refits.draws, answers.refits.count) == ("training patients", "d", 3)
+    (first, *_) = answers.of_refits()
+    assert first.frame["p_sick"].to_numpy() == pytest.approx(columns["p_sick"][:, 0])
