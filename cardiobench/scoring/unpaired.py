@@ -45,8 +45,8 @@ def decide_unpaired(names: Sequence[str], rows: Sequence[Row]) -> Standings:
                 if found is not None and (found.metric, found.unit) == (metric, unit):
                     numbers[:, model, column] = found.score.value, standard_error(found), found.score.n_patients
         datasets = [task.partition("/")[0] for task in tasks]
-        found = unpaired_differences(numbers[0], numbers[1], numbers[2], datasets)
-        differences.append(_with_refits(found, rows, tasks, metric))
+        unpaired = unpaired_differences(numbers[0], numbers[1], numbers[2], datasets)
+        differences.append(_with_refits(unpaired, rows, tasks, metric))
         if np.isnan(shown).all() and not np.isnan(numbers[0]).all():
             shown = np.array([its[~np.isnan(its)].mean() if not np.isnan(its).all() else np.nan for its in numbers[0]])
     return decide_pairs(names, shown, differences, [upwards for _, _, upwards in sorted(kinds)])
