@@ -23,6 +23,8 @@ MOST_CELLS = 50_000_000
 MOST_BYTES = 1 << 29
 """Maximum size of a decoded table in bytes."""
 MOST_COLUMNS = 1000
+LONGEST_CELL = 100_000
+"""Maximum mean size of a cell in bytes in a table that the user names."""
 IGNORED = (b"pandas", b"ARROW:schema")
 """Metadata keys that writers add; neither their types nor their index are used."""
 _FOOTER = 2_000
@@ -114,6 +116,30 @@ def read_parquet(source: bytes | Path, wanted: TableFormat) -> "pa.Table":
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
         raise BadData(f"it is no Parquet file that can be read: {' '.join(str(error).split())[:500]}") from error
     return table
+
+
+def check_cells(path: Path) -> None:
+    """Refuse a Parquet file of any columns whose cells are far longer than those of tables.
+
+    For tables that the user names, whose columns are not known before; `read_parquet` reads all others.
+
+    Raises:
+        ValueError: The file is damaged, or a column has more than `LONGEST_CELL` bytes per row.
+        OSError: It cannot be read.
+    """
+    content = path.read_bytes()
+    with _open(content) as file:
+        for number in range(file.metadata.num_row_groups):
+            group = file.metadata.row_group(number)
+            for place in range(group.num_columns):
+                chunk = group.column(place)
+                start = chunk.dictionary_page_offset or chunk.data_page_offset
+                size = sum(page.uncompressed for page in pages(content, start, chunk.total_compressed_size))
+                if size > 10 * LONGEST_CELL + group.num_rows * LONGEST_CELL:
+                    raise ValueError(
+                        f"its column {_shown([chunk.path_in_schema])} has {size:,} bytes for {group.num_rows:,} rows; "
+                        f"at most {LONGEST_CELL:,} a row are allowed"
+                    )
 
 
 def _open(content: bytes, **options: Any) -> "pq.ParquetFile":

@@ -14,6 +14,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from cardiobench.core.errors import BadPredictions, MissingData, first_n
+from cardiobench.core.foreign import check_cells
 from cardiobench.core.io import write_atomic
 
 MOST_COLUMNS = 100_000
@@ -67,6 +68,7 @@ def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
+        check_cells(path)
         table = pd.read_parquet(path)
     except (KeyError, TypeError) as error:  # Part of the column metadata written by pandas.
         raise ValueError(f"its pandas metadata is damaged: {error}") from error

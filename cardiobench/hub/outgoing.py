@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.config import RESAMPLES, SEED, Settings
-from cardiobench.core.errors import BadData, CardioBenchError, LicenceError, UnknownName
+from cardiobench.core.errors import BadData, LicenceError, UnknownName
+from cardiobench.core.foreign import read_parquet
 from cardiobench.core.io import files_below, to_plain
 from cardiobench.core.setting import code_location
-from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
 from cardiobench.data.prepared_note import Preparation
 from cardiobench.data.prompts import prompt_digest
 from cardiobench.hub.local_scores import FEWEST, too_few, what_leaves, without_small_cells
 from cardiobench.hub.submission import TOKEN, without_additions
+from cardiobench.results.predictions_file import FORMAT
 from cardiobench.results.record import checksum
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.results.versions import unknown_coverage
@@ -153,10 +154,10 @@ def ids_below(folder: Path) -> set[str]:
     ids: set[str] = set()
     for file in files_below(folder if folder.is_dir() else folder.parent, "*.predictions.parquet"):
         try:
-            frame = read_table(file)[["id", "patient_id"]]
-        except (CardioBenchError, KeyError):
+            table = read_parquet(file, FORMAT)
+        except BadData:
             continue  # Ids of damaged predictions are in no result.
-        ids |= set(frame["id"].astype(str)) | set(frame["patient_id"].astype(str))
+        ids |= {str(one) for name in ("id", "patient_id") for one in table[name].to_pylist()}
     return ids
 
 

@@ -156,7 +156,7 @@ def _leave_out_local_names(results: Sequence[ScoreResult], on_diff: Callable[[st
 def find_predictions(folder: Path) -> dict[str, Path]:
     """Return SHA-256 -> file of all predictions below a folder, or next to a result file."""
     files = files_below(folder if folder.is_dir() else folder.parent, "*.predictions.parquet")
-    return {sha256_of_file(path): path for path in files}
+    return {sha256_of_file(path): path for path in files if path.is_file() and path.stat().st_size <= MOST_BYTES}
 
 
 def predictions_path(result: ScoreResult, user: str) -> str:

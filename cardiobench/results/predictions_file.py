@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow.parquet import write_table
 
 from cardiobench.core.errors import BadData, BadPredictions
-from cardiobench.core.foreign import ForeignColumn, TableFormat, read_parquet
+from cardiobench.core.foreign import MOST_BYTES, ForeignColumn, TableFormat, read_parquet
 from cardiobench.core.io import sha256_of_file, write_atomic
 from cardiobench.results.paths import predictions_path, validation_path
 from cardiobench.results.score_result import ScoreResult
@@ -197,7 +197,9 @@ def _checksum_of(frame: pd.DataFrame, refits: Mapping[str, np.ndarray] = NO_REFI
 def load_cached_score(path: Path, key: str, recordings: str = "") -> ScoreResult | None:
     """Return the saved result if key, recordings and predictions match; otherwise None."""
     result, predictions = ScoreResult.load_cached(path, key, recordings), predictions_path(path)
-    if result is None or not predictions.is_file() or sha256_of_file(predictions) != result.predictions_sha256:
+    if result is None or not predictions.is_file() or predictions.stat().st_size > MOST_BYTES:
+        return None
+    if sha256_of_file(predictions) != result.predictions_sha256:
         return None
     if validation_path(path).is_file() and VALIDATION not in result.stamp:
         return None  # Written by an earlier version, which did not state this checksum.
@@ -244,7 +246,7 @@ def _read(result: ScoreResult, path: Path, *, of_refits: bool) -> pa.Table:
     if path.exists() and not path.is_file():
         raise BadPredictions(f"{path} is not a file. {ADVICE}")
     try:
-        if sha256_of_file(path) != result.predictions_sha256:
+        if sha256_of_file(path, MOST_BYTES) != result.predictions_sha256:
             raise BadPredictions(f"{path} does not contain the scored predictions: its checksum differs. {ADVICE}")
         table = read_parquet(path, FORMAT)
     except (OSError, BadData) as error:

@@ -16,6 +16,7 @@ import cardiobench
 from cardiobench.core import plugins
 from cardiobench.core.config import default_cache
 from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.core.foreign import MOST_BYTES
 from cardiobench.core.io import parse_json, sha256_of_file, sha256_of_json, write_atomic, write_json
 from cardiobench.data.task_facts import task_facts
 from cardiobench.report.plots.figure import SavedFigure
@@ -42,7 +43,7 @@ def shown_digest(job: FigureJob, png: bool) -> str:
             "job": [job.kind, job.name, png],
             "tasks": {name: task_facts(task) if task else None for name, task in sorted(job.tasks.items())},
             "results": [
-                [_result_digest(entry), entry.predictions and sha256_of_file(entry.predictions)]
+                [_result_digest(entry), entry.predictions and _digest_or_size(entry.predictions)]
                 for entry in job.entries
             ],
             "records": [
@@ -79,7 +80,7 @@ def kept_figures(folder: Path, digest: str) -> tuple[SavedFigure, ...] | None:
         return None
     for name in known:
         path = folder / name
-        if path.is_symlink() or not path.is_file() or sha256_of_file(path) != known[name]:
+        if path.is_symlink() or not path.is_file() or _digest_or_size(path) != known[name]:
             write_atomic(path, partial(shutil.copyfile, home / name))
     os.utime(home)
     return tuple(figures)
@@ -114,6 +115,12 @@ def remove_unused() -> None:
 
 def _home(digest: str) -> Path:
     return default_cache() / FOLDER / digest[:32]
+
+
+def _digest_or_size(path: Path) -> str | int:
+    """Return the digest of a file, or the size of one that is too large to be read."""
+    size = path.stat().st_size
+    return sha256_of_file(path) if size <= MOST_BYTES else size
 
 
 def _result_digest(entry: ResultEntry) -> str:
