@@ -65,6 +65,8 @@ CHANGING = {
     "stamp.recordings": "sizes and times of the files on a machine",
     "stamp.validation_sha256": "digits of validation predictions, whose last ones differ between processors",
     "options.weights*": "the folder of a training is named by a digest that holds `stamp.recordings`",
+    "refits*": "scores of refits, which results did not hold",
+    "options.comparison_refits": "the number of refits for comparisons, which protocols did not have",
     "seal": "the checksum of the file itself",
     "stamp.key": "composed of versions",
     "stamp.code": "versions of the components",
@@ -180,19 +182,21 @@ def _without_reason(record: Any) -> Any:
     overall = record["overall"] | {key: {"value": value} for key, value in record.get("further", {}).items()}
     record = {**{name: part for name, part in record.items() if name != "further"}, "overall": overall}
     kept = [text for text in record["warnings"] if text != reason and " patients failed (" not in text]
-    kept = [text for text in kept if "the interval is rough below" not in text]
+    kept = [
+        text for text in kept if "the interval is rough below" not in text and " is wide below, because " not in text
+    ]
     return {**record, "warnings": kept}
 
 
 ABSENT = "(absent)"
-UNORDERED = ("", "stamp")
-"""Mappings whose order does not matter."""
+UNORDERED = ("", "stamp", "groups.*.values", "skipped_groups")
+"""Mappings whose order does not matter; ordered groups once stood in the order of their names."""
 
 
 def _pairs(old: Any, new: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield (field, old value, new value) for each leaf of the two records."""
     if isinstance(old, dict) and isinstance(new, dict):
-        if field not in UNORDERED and old.keys() == new.keys() and list(old) != list(new):
+        if not any(fnmatch(field, one) for one in UNORDERED) and old.keys() == new.keys() and list(old) != list(new):
             yield f"{field}, order", list(old), list(new)
         for name in {**old, **new}:
             inner = f"{field}.{name}" if field else name

@@ -69,7 +69,7 @@ def answers(noise=0.0, seed=0):
     """Return columns of numbers for 200 units, with a little noise; a task reads its own."""
     rng = np.random.default_rng(3)
     values = rng.dirichlet([1, 1, 1], 200) + noise * np.random.default_rng(seed).standard_normal((200, 3))
-    names = ("no_AS", "AS", "more")
+    names = ("no_AS", "AS", "Other")
     return pd.DataFrame(
         {"id": [f"r{n}" for n in range(200)], **{f"p_{name}": values[:, k] for k, name in enumerate(names)}}
     )

@@ -139,9 +139,11 @@ class Representation(AnalysisProtocol):
         n_patients = sum(len(set(names)) for names in patients.values())
         used = {name: int((part.mean(axis=0) > 0).sum()) for name, part in shap.items()}
         width = next(iter(shap.values())).shape[1]
-        too_few = f"the embedding has {width} dimensions, and the classifier uses {min(used.values())} of them"
-        values = {}
+        fewest, values = min(used.values()), {}
         for k in KS:
+            too_few = f"the embedding has {width} dimensions"
+            if k < width:
+                too_few = f"the classifier uses {fewest} of {width} dimensions"
             for key in (f"overlap_at_{k}", f"common_at_{k}", f"jaccard_at_{k}"):
                 reason = too_few if np.isnan(exact[key]) else ""
                 values[key] = Estimate(exact[key], *percentile_interval(draws[key]), n, n_patients, reason)
