@@ -95,11 +95,18 @@ def test_splits_without_rows_are_omitted(tmp_path, monkeypatch):
     assert {split: len(part) for split, part in loaded.items()} == {"train": 1, "test": 2}
     own = (catalog.dataset_folder("echonet_dynamic") / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     card = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
-    assert card[2] == own[2]
+    heading, _, rest = own[2].partition("\n")
+    assert card[2].startswith(
+        f"{heading}: synthetic twin\n\n> **Synthetic twin of EchoNet-Dynamic, with 3 rows (test 2, train 1)."
+    )
+    assert card[2].endswith(rest)
     before, after = yaml.safe_load(own[1]), yaml.safe_load(card[1])
     assert [entry["split"] for entry in after["configs"][0]["data_files"]] == ["train", "test"]
     assert after["configs"][0]["description"].startswith("rows and recordings ")
-    assert {**before, "configs": None} == {**after, "configs": None}
+    assert after["pretty_name"] == f"{before['pretty_name']} (synthetic twin)"
+    assert after["tags"] == [*before["tags"], "synthetic"]
+    changed = dict.fromkeys(("configs", "pretty_name", "tags"))
+    assert before | changed == after | changed
 
 
 @pytest.mark.slow

@@ -96,6 +96,7 @@ def test_collection_lists_result_on_given_target_as_problem(tmp_path):
 @pytest.mark.parametrize("stated", [{}, {"given": ["sex"]}])
 def test_verification_refuses_given_targets(stated):
     claimed = replace(sex_result({"name": "lab/net"}), model={"name": "cardiobench/metadata", **stated})
+    claimed = replace(claimed, protocol="probe", variant="")
     assert any(
         "receives the sex" in one for one in check(ResultEntry(Path("x.json"), claimed, pushed_by="bob"), {}).problems
     )
