@@ -6,18 +6,27 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.extensions.study.protocol import FLOOR
 from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.hub.submission import without_additions
 from cardiobench.leaderboard import verify
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
 from tests.hub.conftest import client, hub  # noqa: F401
+from tests.hub.results import sent_predictions
 
 BOARD = "org/cardiobench-results"
 pytestmark = pytest.mark.slow
+
+
+def resealed(result):
+    """Return a result with the checksum of its content."""
+    record = {name: value for name, value in result.to_json().items() if name != CHECKSUM}
+    return ScoreResult.from_json({**record, CHECKSUM: checksum(record)})
 
 
 def problems(result, content):
@@ -37,11 +46,11 @@ def test_submission_floor_is_retrained_and_checked(hub, client, tmp_path, capsys
     )
     summary = run(config)
     (path,) = (path for path in summary.files if path.suffix == ".json" and "study.mean" in str(path))
-    result, content = ScoreResult.load(path), path.with_suffix(".predictions.parquet").read_bytes()
+    result = resealed(without_additions(ScoreResult.load(path)))
+    content = sent_predictions(path.with_suffix(".predictions.parquet"), catalog.task(result.task))
     assert FLOOR in result.floors and problems(result, content) == ("generated recordings",)
     floors = {**result.floors, FLOOR: replace(result.floors[FLOOR], value=99.0)}
-    record = {name: value for name, value in replace(result, floors=floors).to_json().items() if name != CHECKSUM}
-    lie = ScoreResult.from_json({**record, CHECKSUM: checksum(record)})
+    lie = resealed(replace(result, floors=floors))
     assert any(FLOOR in one for one in problems(lie, content))
 
     hub.store.put("dataset", BOARD, {"README.md": b"a card"})
