@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from cardiobench.core.config import RESAMPLES, RunConfig
+from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.hub.outgoing import public_result
 from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.hub.submission import without_additions
 from cardiobench.leaderboard.verify import check
 from cardiobench.models.cards import find_card
 from cardiobench.models.frames import frame_settings
@@ -17,6 +19,7 @@ from cardiobench.protocols.profile import find_profile
 from cardiobench.results.collect import ResultEntry
 from cardiobench.runner.plan import resolve_tasks
 from cardiobench.runner.run import run
+from tests.hub.results import sent_predictions
 
 PAPER = RunConfig(models=("a/b",), profile="paper")
 PROFILE, DEFAULT = find_profile("paper"), find_profile("default")
@@ -158,8 +161,11 @@ def test_result_is_verified_by_the_definitions_options_and_seed_of_its_profile(t
     assert ("bmi" in groups) == (name == "echonet_pediatric") and "bmi_for_age" not in groups
 
     def problems(claimed):
+        claimed = without_additions(claimed)
         entry = ResultEntry(answers, public_result(claimed), pushed_by="bob")
-        return check(entry, {predictions_path(claimed, "bob"): answers.read_bytes()}, tmp_path).problems
+        return check(
+            entry, {predictions_path(claimed, "bob"): sent_predictions(answers, catalog.task(claimed.task))}, tmp_path
+        ).problems
 
     assert problems(result) == ("a synthetic twin", "run with the definitions of --profile paper")
     plain = {name: value for name, value in result.stamp.items() if name != "profile"}
