@@ -1,4 +1,4 @@
-"""Simulate intervals of shares of some rows, of means over labels and tasks, of the bias, and of the guarded threshold."""
+"""Simulate intervals of shares of some rows, of means over labels and tasks, and of the bias."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,7 +9,6 @@ from scipy import special, stats
 from benchmarks.validity.means import NONE, SIZES
 from benchmarks.validity.simulated import Promise
 from cardiobench.data.spec import Task
-from cardiobench.extensions.choose.operating_point import at_prevalence, guarded_threshold, operating_point
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.means import mean_over_tasks
@@ -20,8 +19,6 @@ from cardiobench.tasks.unit_means import mean_metric
 
 LEAST, MOST = 92.0, 99.0
 """Smallest and largest promised coverage in %."""
-PREVALENCE = 0.1
-BINARY = Task("toy/sick", "binary", "sick", ("f1_macro",), ("well", "sick"))
 
 
 def exact(name: str, held: list[bool], least: float = LEAST, most: float = MOST) -> Iterator[Promise]:
@@ -40,15 +37,13 @@ def of_subsets(repetitions: int) -> Iterator[Promise]:
     yield from label_means(repetitions)
     yield from task_means(repetitions)
     yield from bias_with_gross_errors(repetitions)
-    yield from guarded_thresholds(repetitions)
 
 
 def shares_of_unequal_patients(repetitions: int) -> Iterator[Promise]:
-    """Simulate sensitivity and specificity of an ejection fraction below 50 %, and the numbers of an operating point."""
+    """Simulate sensitivity and specificity of an ejection fraction below 50 %."""
     for name in ("Pareto .8, up to 400", "Pareto 1.1, up to 200", "geometric, up to 30"):
         people, sizes = SIZES[name]
         yield from _ejection_fractions(name, people, sizes, repetitions)
-        yield from _operating_points(name, people, sizes, repetitions)
 
 
 def _ejection_fractions(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Promise]:
@@ -70,39 +65,6 @@ def _ejection_fractions(name: str, people: int, sizes: Callable, repetitions: in
                 held[key].append(found[key].low <= targets[key] <= found[key].high)
     for key in keys:
         yield from exact(f"{key}, {people} patients, {name}", held[key])
-
-
-def _operating_points(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Promise]:
-    keys = ("sensitivity", "specificity", "ppv", "npv", "net_benefit")
-
-    def draw(rng: np.random.Generator, count: int, prefix: str = "p") -> TableAnswers:
-        who = np.repeat(np.arange(count), sizes(rng, count))
-        truth = (rng.random(count) < 0.3).astype(int)[who]
-        score = 1.2 * truth + np.sqrt(0.6) * rng.normal(size=count)[who] + np.sqrt(0.4) * rng.normal(size=len(who))
-        share = special.expit(score - 0.6)
-        frame = pd.DataFrame({"patient_id": [f"{prefix}{n}" for n in who]})
-        frame["y_true"], frame["y_pred"] = np.array(BINARY.classes)[truth], np.array(BINARY.classes)[(share > 0.5) * 1]
-        return TableAnswers(BINARY, frame.assign(p_well=1 - share, p_sick=share), len(frame))
-
-    validation = draw(np.random.default_rng(5), 400, "v")
-    first = operating_point(validation, draw(np.random.default_rng(6), people), 0.9, PREVALENCE)
-    many = draw(np.random.default_rng(1), 200_000)
-    positive, said = many.frame["y_true"] == "sick", many.frame["p_sick"] >= first.threshold
-    rates = float(said[positive].mean()), float((~said[~positive]).mean())
-    values = at_prevalence(*map(np.array, rates), PREVALENCE, first.threshold)
-    targets = dict(zip(keys, (*rates, *map(float, values)), strict=True))
-    held: dict[str, list[bool]] = {key: [] for key in keys}
-    for seed in range(repetitions):
-        test = draw(np.random.default_rng([4, seed]), people)
-        if test.frame["y_true"].nunique() < 2:
-            continue
-        found = operating_point(validation, test, 0.9, PREVALENCE)
-        for key in keys:
-            _, low, high = getattr(found, key)
-            if np.isfinite(low):
-                held[key].append(low <= targets[key] <= high)
-    for key in keys:
-        yield from exact(f"{key} of an operating point, {people} patients, {name}", held[key])
 
 
 def extreme_shares(repetitions: int) -> Iterator[Promise]:
@@ -199,14 +161,3 @@ def bias_with_gross_errors(repetitions: int) -> Iterator[Promise]:
                 yield from exact(f"bias, {name}, {people} patients", held, most=100)
             else:
                 print(f"| bias, {name}, {people} patients | no interval | 0 |")
-
-
-def guarded_thresholds(repetitions: int) -> Iterator[Promise]:
-    """Simulate how often the guarded threshold has the requested sensitivity in the population."""
-    for positives in (30, 63, 200):
-        rng, held = np.random.default_rng([12, positives]), []
-        for _ in range(repetitions):
-            scores = rng.normal(1, 1, positives)
-            threshold = guarded_threshold(scores, np.ones(positives, dtype=int), 0.9)
-            held.append(stats.norm.sf(threshold, 1) >= 0.9)
-        yield from exact(f"a sensitivity of at least .9, {positives} positive validation patients", held, 95, 100)

@@ -13,6 +13,9 @@ def test_every_promise_names_an_existing_test(root):
         named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", item)
         assert named, item
         for file, function in named:
+            extension = re.match(r"tests/extensions/(\w+)/", file)
+            if extension and not (root / "cardiobench" / "extensions" / extension[1]).exists():
+                continue  # The promise is made by an extension that is not installed.
             tree = ast.parse((root / file).read_text(encoding="utf-8"))
             assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (file, function)
 

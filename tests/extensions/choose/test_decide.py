@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.validity.choices import EF, SICK, Rivals
+from benchmarks.validity.choices import EF, PARTS, SICK, Rivals, broken
 from cardiobench.extensions.choose.decide import decide, patients_needed
 from cardiobench.scoring.ranking import rank_models
 from cardiobench.scoring.verdict import DETECTABLE
@@ -27,6 +27,12 @@ def test_equal_models_have_no_single_best(case):
 )
 def test_equal_models_have_single_best_in_5_percent(case, runs):
     assert wrong_singles(case, runs, seed=11) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS[1:])
+def test_operating_points_hold_in_simulation(part):
+    assert broken(part, 200) == []
 
 
 def test_better_model_is_the_only_best():

@@ -88,3 +88,8 @@ def test_labels_of_published_tasks_are_columns_of_the_dataset(name):
     for task in published_tasks(spec):
         assert task.target in columns and catalog.task(task.name) == task
         assert task not in spec.tasks
+
+
+def test_task_of_five_views_keeps_its_classes_under_the_profile():
+    named = catalog.task("hmc_qu/view_named")
+    assert find_profile("paper").task(named).classes == named.classes == NAMED_VIEWS
