@@ -66,7 +66,7 @@ CHANGING = {
     "stamp.validation_sha256": "digits of validation predictions, whose last ones differ between processors",
     "options.weights*": "the folder of a training is named by a digest that holds `stamp.recordings`",
     "refits*": "scores of refits, which results did not hold",
-    "options.comparison_refits": "the number of refits for comparisons, which protocols did not have",
+    "options.*comparison_refits": "the number of refits for comparisons, which protocols did not have",
     "seal": "the checksum of the file itself",
     "stamp.key": "composed of versions",
     "stamp.code": "versions of the components",
