@@ -1,4 +1,4 @@
-"""Build wheel and sdist, install the wheel without extras in a new environment, import it, and score a CSV."""
+"""Build wheel and sdist, install the wheel without extras in a new environment, write twins, and score a CSV."""
 
 import csv
 import subprocess
@@ -52,6 +52,12 @@ def main() -> None:
             writer = csv.writer(file)
             writer.writerow(["id", "cd_pred"])
             writer.writerows([row["id"], "CD"] for row in test)
+        twin = call(work / "env" / "bin" / "cardiobench", "phantom", "georgia", "--out", "twin", cwd=work)
+        mirror = call(
+            work / "env" / "bin" / "cardiobench", "mirror", "hub", "--datasets", "cpsc2018", "--twins", cwd=work
+        )
+        if "wrote twin" not in twin or "wrote cpsc2018: synthetic twin" not in mirror or [*work.glob("hub/**/twin.py")]:
+            sys.exit(f"the twins were not written as expected:\n{twin}\n{mirror}")
         line = ["--predictions", "mine.csv", "--task", "ptb_xl_sample/cd", "--references", "refs.csv"]
         printed = call(python, "-m", "cardiobench.eval", *line, cwd=work)
         # 26 of 52 test records have the label, so predicting all positive gives F1 2/3 and 0: macro 1/3.

@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from cardiobench.core import extensions, plugins, resources
@@ -97,24 +98,38 @@ def _from_file(name: str, path: Path) -> "type[CardioBuilder]":
         return declared_builder(path)
     from cardiobench.data.builder import CardioBuilder
 
-    module_name = f"cardiobench_builder_{name}"
-    module_spec = importlib.util.spec_from_file_location(module_name, path)
-    if module_spec is None or module_spec.loader is None:
-        raise ImportError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[module_name] = module
-    with user_code(f"the import of {path}", TypeError, ValueError, error_class=BadConfig):
-        module_spec.loader.exec_module(module)
+    module = import_file(f"cardiobench_builder_{name}", path, TypeError, ValueError)
     builders = [
         member
         for member in vars(module).values()
-        if isinstance(member, type) and issubclass(member, CardioBuilder) and member.__module__ == module_name
+        if isinstance(member, type) and issubclass(member, CardioBuilder) and member.__module__ == module.__name__
     ]
     if len(builders) != 1:
         raise BadConfig(
             f"{path} must define exactly one CardioBuilder, but defines {len(builders)}. Move the others to folders of their own"
         )
     return builders[0]
+
+
+def import_file(module_name: str, path: Path, *passing: type[Exception]) -> ModuleType:
+    """Import a file of a dataset's folder under the name of a module.
+
+    Args:
+        module_name: Name under which the module is registered.
+        path: Path of the file.
+        passing: Exceptions that are re-raised for the caller.
+
+    Raises:
+        BadConfig: The file raises any other error.
+    """
+    module_spec = importlib.util.spec_from_file_location(module_name, path)
+    if module_spec is None or module_spec.loader is None:
+        raise ImportError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[module_name] = module
+    with user_code(f"the import of {path}", *passing, error_class=BadConfig):
+        module_spec.loader.exec_module(module)
+    return module
 
 
 def spec(name: str) -> DatasetSpec:

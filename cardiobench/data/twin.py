@@ -1,10 +1,28 @@
-"""Synthetic twins: small raw folders in the exact layout of a release, with known labels, for trial runs."""
+"""Synthetic twins: small raw folders in the exact layout of a release, with known labels, for trial runs.
+
+The folder of a dataset may contain `twin.py`, whose `write(out, patients, seed)` writes the raw files of the twin to
+the folder `out`. This file is not published.
+"""
 
 from pathlib import Path
+from types import ModuleType
 
-from cardiobench.core.errors import BadData, first_n
+from cardiobench.core.errors import BadConfig, BadData, first_n
 from cardiobench.core.registry import unknown_name
+from cardiobench.data import catalog
 from cardiobench.data.twin_manifest import TWIN_MARK, find_manifest, write_manifest
+
+FILE = "twin.py"
+
+
+def has_twin(name: str) -> bool:
+    """Return whether a dataset has a twin."""
+    return (catalog.dataset_folder(name) / FILE).is_file()
+
+
+def list_twins() -> tuple[str, ...]:
+    """Return the names of the datasets that have a twin, in alphabetical order."""
+    return tuple(name for name in catalog.list_datasets() if has_twin(name))
 
 
 def write_twin(name: str, out: Path, *, patients: int = 20, seed: int = 0) -> None:
@@ -12,12 +30,10 @@ def write_twin(name: str, out: Path, *, patients: int = 20, seed: int = 0) -> No
 
     Raises:
         UnknownName: There is no twin of this dataset.
+        BadConfig: The dataset's `twin.py` cannot be imported, or has no function `write`.
         BadData: The folder already contains other files.
     """
-    from cardiobench.data.phantom.twins import TWINS
-
-    if name not in TWINS:
-        raise unknown_name("twin", name, TWINS)
+    twin = load_twin(name)
     if patients < 1:
         raise BadData(f"--patients is {patients}; a twin needs at least 1.")
     if out.is_dir() and any(out.iterdir()):
@@ -27,8 +43,24 @@ def write_twin(name: str, out: Path, *, patients: int = 20, seed: int = 0) -> No
     write_manifest(
         out, facts
     )  # The mark lists the files written so far, so that an interrupted twin is still recognised.
-    TWINS[name](out, patients, seed)
+    twin.write(out, patients, seed)
     write_manifest(out, facts)
+
+
+def load_twin(name: str) -> ModuleType:
+    """Import `twin.py` of a dataset.
+
+    Raises:
+        UnknownName: There is no twin of this dataset.
+        BadConfig: The file cannot be imported, or has no function `write`.
+    """
+    if name not in catalog.list_datasets() or not has_twin(name):
+        raise unknown_name("twin", name, list_twins())
+    path = catalog.dataset_folder(name) / FILE
+    module = catalog.import_file(f"cardiobench_twin_{name}", path)
+    if not callable(getattr(module, "write", None)):
+        raise BadConfig(f"{path} has no function write. Define write(out, patients, seed).")
+    return module
 
 
 def _check_own_files(out: Path) -> None:

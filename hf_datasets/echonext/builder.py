@@ -13,12 +13,25 @@ from cardiobench.core.errors import BadData
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, Group, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.demographics import age_task, sex_task
-from cardiobench.data.echonext import FS, SAMPLES, limits, to_millivolts
 from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_npy import open_array, read_row
 from cardiobench.data.media.signal import twelve_leads
 from cardiobench.data.rows import safe_join
 from cardiobench.data.tables import EMPTY, Column, choice, flag, number, read_columns, text
+
+FS = 250.0
+SAMPLES = 2500
+# The release contains z-scores: MUSE counts at 250 Hz, with the baseline removed by median filters, clipped per lead and
+# standardised. The authors' code has the parameters of each lead (PierreElias/IntroECG, `7-EchoNext
+# Minimodel/waveform_normalization_params.json`). Clipping cannot be undone.
+MILLIVOLTS_PER_COUNT = 4.88e-3
+"""`LeadAmplitudeUnitsPerBit` of the authors' example recording; the release itself does not state its unit."""
+
+MEAN = np.array([5.44, 4.39, -0.88, -4.90, 3.18, 1.72, -4.39, -1.50, -0.24, 3.62, 5.40, 5.66])
+SD = np.array([32.43, 31.37, 30.16, 28.13, 27.10, 26.15, 37.74, 52.79, 56.75, 49.90, 45.00, 39.07])
+LOWER = np.array([-140, -206, -324, -247, -153, -249, -369, -522, -554, -411, -290, -209], np.float64)
+UPPER = np.array([287, 297, 236, 118.5, 270, 245.5, 219, 297, 366, 450, 451, 396])
+"""Mean, standard deviation and clipping limits of each lead in counts, in the order I II III aVR aVL aVF V1-V6."""
 
 TABLE = "echonext_metadata_100k.csv"
 SPLITS = {"train": "train", "val": "validation", "test": "test", "no_split": None}
@@ -59,6 +72,16 @@ GROUPS = (
     SEX_GROUPS,
     replace(AGE_GROUPS, column="age_at_ecg"),
 )
+
+
+def to_millivolts(z_scores: np.ndarray) -> np.ndarray:
+    """Invert the normalisation: (..., 12) z-scores to mV, float32."""
+    return ((z_scores * SD + MEAN) * MILLIVOLTS_PER_COUNT).astype(np.float32)
+
+
+def limits() -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and largest possible z-score of each lead, (12,) each."""
+    return (LOWER - MEAN) / SD, (UPPER - MEAN) / SD
 
 
 def _binary(target: str, classes: tuple[str, str], test_positives: int, description: str) -> Task:

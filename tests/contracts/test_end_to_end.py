@@ -18,9 +18,8 @@ import cardiobench
 from cardiobench import api
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
-from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.prepare import prepare
-from cardiobench.data.twin import write_twin
+from cardiobench.data.twin import has_twin, write_twin
 from cardiobench.results.paths import predictions_path
 from cardiobench.runner.run import run
 from cardiobench.testing.dataset import check_loaded, check_rows
@@ -76,14 +75,14 @@ def check_scored(result, rows, folder):
     else:
         value = RANKING[result.metric](truth, said["y_pred"])
     assert result.overall[result.metric].value == pytest.approx(value, abs=1e-12, nan_ok=True)
-    assert result.dataset["twin"] == (task.dataset in TWINS)
+    assert result.dataset["twin"] == has_twin(task.dataset)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", catalog.list_datasets())
 def test_raw_folder_gives_score(name, tmp_path, monkeypatch):
     spec, raw = catalog.spec(name), None
-    if name in TWINS:
+    if has_twin(name):
         raw = tmp_path / "raw"
         write_twin(name, raw, patients=PATIENTS[spec.modality])
     prepare(name, raw, tmp_path)
@@ -107,7 +106,7 @@ def test_raw_folder_gives_score(name, tmp_path, monkeypatch):
         data_dir=tmp_path,
         output_dir=tmp_path / "results",
         cache_dir=tmp_path / "cache",
-        limit=None if name in TWINS else FIRST,
+        limit=None if has_twin(name) else FIRST,
         workers=0,
         resamples=50,
     )
@@ -128,7 +127,7 @@ def test_raw_folder_gives_score(name, tmp_path, monkeypatch):
 def test_every_dataset_has_a_twin_for_rehearsals():
     for name in catalog.list_datasets():
         bundled = (catalog.dataset_folder(name) / "data").is_dir()
-        assert (name in TWINS) + catalog.spec(name).generated + bundled == 1, f"{name} needs a twin in phantom/twins"
+        assert has_twin(name) + catalog.spec(name).generated + bundled == 1, f"{name} needs a file twin.py"
 
 
 @pytest.mark.slow

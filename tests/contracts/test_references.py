@@ -7,12 +7,11 @@ import pytest
 
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
-from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.references_file import References, read_references
-from cardiobench.data.twin import write_twin
+from cardiobench.data.twin import list_twins, write_twin
 from cardiobench.runner.external_predictions import task_references
 
-GENERATED = [name for name in catalog.list_datasets() if name not in TWINS]
+GENERATED = [name for name in catalog.list_datasets() if name not in list_twins()]
 
 
 def contents(name, raw, folder):
@@ -32,7 +31,7 @@ def delete_recordings(name, raw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(TWINS))
+@pytest.mark.parametrize("name", list_twins())
 def test_references_need_no_recordings(name, tmp_path):
     """Remove recordings but keep WFDB headers, which contain the labels of the Challenge datasets."""
     raw = tmp_path / name

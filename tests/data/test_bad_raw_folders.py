@@ -9,12 +9,11 @@ import pytest
 
 from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog
-from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.rows import links_out
-from cardiobench.data.twin import write_twin
+from cardiobench.data.twin import list_twins, write_twin
 from cardiobench.data.twin_manifest import TWIN_MARK, write_manifest
 
-NAMES = sorted(TWINS)
+NAMES = list_twins()
 SPLIT_SHIPPED = ("cardiacnet", "segrwma")
 
 

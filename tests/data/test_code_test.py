@@ -10,7 +10,6 @@ from cardiobench.core.errors import BadData
 from cardiobench.data import open_dataset
 from cardiobench.data.audit import audit
 from cardiobench.data.phantom.ecg import ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins import code_test
 from cardiobench.data.twin import write_twin
 from cardiobench.data.twin_manifest import write_manifest
 from cardiobench.runner.run import run
@@ -68,7 +67,7 @@ def test_tables_of_another_length_are_refused(raw):
 
 
 def test_leads_in_another_order_are_found_by_the_audit(tmp_path):
-    code_test.write(tmp_path, 3)
+    write_twin("code_test", tmp_path, patients=3)
     write_manifest(tmp_path, {})
     check = "remarked: limb leads contradict each other"
     assert {finding.check: finding.count for finding in audit(opened(tmp_path))}[check] == 0

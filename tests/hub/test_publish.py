@@ -52,6 +52,7 @@ def test_every_dataset_without_its_recordings(hub, client, name):
     }
     assert f"{name}.py" not in main_branch, "datasets 4 and later reject a repository with a script of the same name"
     assert not any(path.endswith((".avi", ".png", ".dat")) for path in main_branch)
+    assert "twin.py" not in {*main_branch, *script}
     for path in (path for path in main_branch if path.endswith(".parquet")):
         columns = pq.read_table(io.BytesIO(main_branch[path])).column_names
         assert path.startswith("index/") and set(columns) <= {
@@ -159,6 +160,16 @@ def test_restricted_recordings_are_never_made_public(hub, client, prepared, name
         assert files(hub, "dataset", f"org/{name}")[path] == recordings
     sent = files(hub, "dataset", f"org/{name}")["cardiobench.json"]
     assert b"patient" not in sent and [len(json.loads(sent)[key]) for key in ("missing", "unreadable")] == [1, 2]
+
+
+def test_code_of_twin_is_not_published(hub, client):
+    code = (catalog.dataset_folder("georgia") / "twin.py").read_bytes()
+    send(publish_datasets.publications("georgia", "org"))
+    repository = hub.store.repository("dataset", "org/georgia")
+    assert set(repository.branches) == {"main", "script"}
+    for branch in repository.branches:
+        sent = repository.files(branch)
+        assert "README.md" in sent and "twin.py" not in sent and code not in sent.values()
 
 
 def test_published_twins_are_marked_as_synthetic(hub, client, prepared):

@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from cardiobench.data import catalog
-from cardiobench.data.phantom.twins import TWINS
-from cardiobench.data.twin import write_twin
+from cardiobench.data.twin import list_twins, write_twin
 
 SCRIPTS_RUN = int(datasets.__version__.split(".")[0]) < 4
-RAW_OF = {**{name: name for name in TWINS}, "ptb_xl_500": "ptb_xl"}  # Dataset -> release that it reads.
+RAW_OF = {**{name: name for name in list_twins()}, "ptb_xl_500": "ptb_xl"}  # Dataset -> release that it reads.
 NEEDS_NO_DATA = [name for name in catalog.list_datasets() if name not in RAW_OF and name != "mimic_iv_echo"]
 
 LOAD = """

@@ -8,8 +8,7 @@ import pandas as pd
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.media import Clip, FrameSampling
-from cardiobench.data.phantom.twins import TWINS
-from cardiobench.data.twin import write_twin
+from cardiobench.data.twin import has_twin, write_twin
 from tests.versions.case import Case
 
 PATIENTS = 4
@@ -35,9 +34,9 @@ def case(name: str) -> Case:
 
     def make(folder: Path) -> tuple[list, set[str]]:
         raw = folder / name
-        if name in TWINS:
+        if has_twin(name):
             write_twin(name, raw, patients=PATIENTS)
-        dataset = open_dataset(name, raw if name in TWINS else None, allow_missing=True)
+        dataset = open_dataset(name, raw if has_twin(name) else None, allow_missing=True)
         found = of_table(dataset.frame.drop(columns=["fingerprint", "hint"]))
         for task in dataset.spec.tasks:
             found += of_table(dataset.references(task)[["id", "patient_id", "split", "y_true"]])
@@ -50,9 +49,9 @@ def case(name: str) -> Case:
         )
         return found, set()
 
-    drawn = ("phantoms",) if name in TWINS or catalog.spec(name).generated else ()
+    drawn = ("phantoms",) if has_twin(name) or catalog.spec(name).generated else ()
     readers = READERS[catalog.spec(name).media]
-    return Case(make, (f"dataset {name}", *drawn, *readers), slow=name in TWINS, tolerance=ROUNDED)
+    return Case(make, (f"dataset {name}", *drawn, *readers), slow=has_twin(name), tolerance=ROUNDED)
 
 
 READERS = {

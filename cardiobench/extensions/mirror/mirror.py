@@ -11,9 +11,8 @@ from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.io import remove_orphans, temporary_folder, unwritable
 from cardiobench.core.registry import look_up
 from cardiobench.data import catalog
-from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.prepare import prepare
-from cardiobench.data.twin import write_twin
+from cardiobench.data.twin import has_twin, write_twin
 from cardiobench.metrics.load import own_metrics
 
 NAMESPACE = "cardiobench"
@@ -87,7 +86,7 @@ def mirror_datasets(
         try:
             prepare(name, data_dir, folder)
         except MissingData as error:
-            if not twins or name not in TWINS:
+            if not twins or not has_twin(name):
                 yield name, Outcome(problem=str(error).splitlines()[0])
                 continue
             try:

@@ -4,13 +4,13 @@ import nibabel
 import numpy as np
 import pytest
 
-from cardiobench.data.phantom.twins import camus
+from cardiobench.data.twin import write_twin
 
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory):
     folder = tmp_path_factory.mktemp("camus")
-    camus.write(folder, 8, 1)
+    write_twin("camus", folder, patients=8, seed=1)
     return folder / "CAMUS_public"
 
 

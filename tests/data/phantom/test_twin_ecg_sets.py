@@ -8,7 +8,7 @@ import wfdb
 from scipy.io import loadmat
 
 from cardiobench.data.phantom.ecg import ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins import cinc, code15
+from cardiobench.data.twin import write_twin
 
 LEADS = ["I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6"]
 
@@ -16,21 +16,21 @@ LEADS = ["I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V
 @pytest.fixture(scope="module")
 def georgia(tmp_path_factory):
     folder = tmp_path_factory.mktemp("georgia")
-    cinc.write_georgia(folder, 20, 3)
+    write_twin("georgia", folder, patients=20, seed=3)
     return folder / "training" / "georgia"
 
 
 @pytest.fixture(scope="module")
 def chapman_ningbo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chapman_ningbo")
-    cinc.write_chapman_ningbo(folder, 30, 3)
+    write_twin("chapman_ningbo", folder, patients=30, seed=3)
     return folder / "training"
 
 
 @pytest.fixture(scope="module")
 def exams(tmp_path_factory):
     folder = tmp_path_factory.mktemp("code15")
-    code15.write(folder, 15, 3)
+    write_twin("code15", folder, patients=15, seed=3)
     return folder
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.data.phantom.twins import echonet_dynamic, echonet_lvh, echonet_pediatric
+from cardiobench.data.twin import write_twin
 
 
 def frames_of(path) -> np.ndarray:
@@ -18,21 +18,21 @@ def frames_of(path) -> np.ndarray:
 @pytest.fixture(scope="module")
 def dynamic(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dynamic")
-    echonet_dynamic.write(folder, 12, 1)
+    write_twin("echonet_dynamic", folder, patients=12, seed=1)
     return folder / "EchoNet-Dynamic"
 
 
 @pytest.fixture(scope="module")
 def pediatric(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pediatric")
-    echonet_pediatric.write(folder, 12, 1)
+    write_twin("echonet_pediatric", folder, patients=12, seed=1)
     return folder
 
 
 @pytest.fixture(scope="module")
 def lvh(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lvh")
-    echonet_lvh.write(folder, 12, 1)
+    write_twin("echonet_lvh", folder, patients=12, seed=1)
     return folder
 
 

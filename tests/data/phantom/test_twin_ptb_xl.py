@@ -8,13 +8,13 @@ import pytest
 import wfdb
 
 from cardiobench.data.phantom.ecg import ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins import ptb_xl
+from cardiobench.data.twin import write_twin
 
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ptb_xl")
-    ptb_xl.write(folder, 30, 2)
+    write_twin("ptb_xl", folder, patients=30, seed=2)
     return folder
 
 

@@ -6,35 +6,35 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.data.phantom.twins import cardiacnet, hmc_qu, segrwma
-from cardiobench.data.phantom.twins.published import choose, published_split
-from cardiobench.data.phantom.twins.xlsx import write_xlsx
+from cardiobench.data.catalog import dataset_folder
+from cardiobench.data.phantom.splits import choose, published_split
+from cardiobench.data.twin import load_twin, write_twin
 
 
 @pytest.fixture(scope="module")
 def hmc(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hmc_qu")
-    hmc_qu.write(folder, 12, 1)
+    write_twin("hmc_qu", folder, patients=12, seed=1)
     return folder / "HMC-QU"
 
 
 @pytest.fixture(scope="module")
 def cardiac(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cardiacnet")
-    cardiacnet.write(folder, 24, 1)
+    write_twin("cardiacnet", folder, patients=24, seed=1)
     return folder / "CardiacNet"
 
 
 @pytest.fixture(scope="module")
 def rwma(tmp_path_factory):
     folder = tmp_path_factory.mktemp("segrwma")
-    segrwma.write(folder, 7, 1)
+    write_twin("segrwma", folder, patients=7, seed=1)
     return folder / "Regional_wall_motion_abnormality"
 
 
 @pytest.mark.slow
 def test_hmc_qu_sheets_name_the_recordings_of_the_published_split(hmc):
-    split = published_split("hmc_qu", "recordings").set_index("id")
+    split = published_split(dataset_folder("hmc_qu"), "recordings").set_index("id")
     labels = {}
     for view in ("A2C", "A4C"):
         sheet = pd.read_excel(hmc / f"{view}.xlsx")
@@ -60,7 +60,7 @@ def test_hmc_qu_videos_have_the_rate_of_the_release(hmc):
 @pytest.mark.slow
 def test_cardiacnet_folders_are_named_like_files(cardiac):
     for disease in ("ASD", "PAH"):
-        keys = set(published_split("cardiacnet", disease.lower())["id"])
+        keys = set(published_split(dataset_folder("cardiacnet"), disease.lower())["id"])
         images = {path for path in (cardiac / f"CardiacNet-{disease}").rglob("*.nii") if path.is_file()}
         labels = {path for path in images if "label" in path.name}
         names = {path.relative_to(cardiac).as_posix() for path in images - labels}
@@ -87,7 +87,7 @@ def test_segrwma_sequences_begin_at_table_beats(rwma):
     chosen = table.set_index(table["path"].str.rpartition("/")[2]).loc[[path.name for path in paths]]
     assert len(table) == len(paths) and {"2D", "LVO", "MCE"} == set(chosen["modality"])
     assert (chosen["modality"] == "2D").mean() > 0.5
-    assert set(chosen["patient_id"]) <= set(published_split("segrwma", "recordings")["patient_id"])
+    assert set(chosen["patient_id"]) <= set(published_split(dataset_folder("segrwma"), "recordings")["patient_id"])
     assert set(chosen["abnormal"]) == {0, 1}
     for path, row in zip(paths[::3], chosen.iloc[::3].itertuples(), strict=True):
         volume = np.asarray(nibabel.load(path).dataobj)
@@ -146,6 +146,8 @@ def test_every_split_first_gets_patients_with_and_without_disease():
 
 
 def test_sheets_can_be_read_by_openpyxl(tmp_path):
-    write_xlsx(tmp_path / "a.xlsx", [("ECHO", "SEG1"), ("ES0001 _4CH_1", "MI"), ("a <b> & c", "non-MI")])
+    load_twin("hmc_qu").write_xlsx(
+        tmp_path / "a.xlsx", [("ECHO", "SEG1"), ("ES0001 _4CH_1", "MI"), ("a <b> & c", "non-MI")]
+    )
     sheet = pd.read_excel(tmp_path / "a.xlsx")
     assert sheet.to_dict("list") == {"ECHO": ["ES0001 _4CH_1", "a <b> & c"], "SEG1": ["MI", "non-MI"]}

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 from sklearn.metrics import roc_auc_score
 
-from cardiobench.data.phantom.twins import tmed2
+from cardiobench.data.twin import write_twin
 
 COLUMNS = [
     "query_key", "view_label", "diagnosis_label", "view_classifier_split", "diagnosis_classifier_split", "SourceFolder",
@@ -17,7 +17,7 @@ DIAGNOSES = {"no_AS", "mild_AS", "mildtomod_AS", "moderate_AS", "severe_AS", "No
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tmed2")
-    tmed2.write(folder, 30, 1)
+    write_twin("tmed2", folder, patients=30, seed=1)
     return folder / "approved_users_only"
 
 

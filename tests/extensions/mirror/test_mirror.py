@@ -69,7 +69,7 @@ def test_page_of_the_manual_runs_unchanged(root, tmp_path):
     code = code.replace("python -c", f"{sys.executable} -c")
     done = subprocess.run(["bash", "-ec", code], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert "wrote tmed2: synthetic twin" in done.stdout
+    assert "wrote tmed2: synthetic twin" in done.stdout and not [*tmp_path.rglob("twin.py")]
     assert re.search(r"DatasetDict\(.*test: Dataset", done.stdout, re.DOTALL) and "shap_overlap" in done.stdout
     lines = re.search(r"```python\n(load_dataset.*?)```", (root / "README.md").read_text("utf-8"), re.DOTALL)[1]
     code = f"import evaluate\nfrom datasets import load_dataset\nds = {lines}\nprint(ds['test'].info.description)"

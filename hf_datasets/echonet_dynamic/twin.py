@@ -8,8 +8,8 @@ import pandas as pd
 from cardiobench.data.media.write import avi
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip, end_systole
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_quality, draw_sex
-from cardiobench.data.phantom.twins.pictures import chords
-from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.phantom.pictures import chords
+from cardiobench.data.phantom.splits import round_robin
 from cardiobench.data.twin_manifest import GENERATED
 
 _ONE_FRAME, _SHUFFLED = 5, 8

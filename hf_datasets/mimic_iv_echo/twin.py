@@ -13,7 +13,7 @@ from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip
 from cardiobench.data.phantom.echo_cohort import HeartSize, draw_fraction, draw_heart, draw_sex
 from cardiobench.data.phantom.heart import View
-from cardiobench.data.phantom.twins.pictures import letterbox
+from cardiobench.data.phantom.pictures import letterbox
 from cardiobench.data.twin_manifest import GENERATED
 
 FIRST_SUBJECT, FIRST_STUDY, FIRST_MEASUREMENT = 19_900_001, 99_000_001, 7_000_001

@@ -6,9 +6,11 @@ import numpy as np
 
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip, echo_mask
 from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality, draw_sex
-from cardiobench.data.phantom.twins.pictures import letterbox
-from cardiobench.data.phantom.twins.published import choose, published_split, save_nifti
+from cardiobench.data.phantom.files import save_nifti
+from cardiobench.data.phantom.pictures import letterbox
+from cardiobench.data.phantom.splits import choose, published_split
 
+_FOLDER = Path(__file__).parent
 _SIZE, _HEIGHT, _WIDTH, _FRAMES = 112, 112, 144, 40
 
 
@@ -21,7 +23,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     """
     for disease, share in (("ASD", patients - patients // 2), ("PAH", patients // 2)):
         rng = np.random.default_rng([seed, len(disease), ord(disease[0])])
-        for row in choose(published_split("cardiacnet", disease.lower()), share, rng).itertuples():
+        for row in choose(published_split(_FOLDER, disease.lower()), share, rng).itertuples():
             _sequence(out / "CardiacNet" / f"CardiacNet-{disease}", row.id, disease, row.diseased, rng)
 
 

@@ -1,71 +1,51 @@
-"""Synthetic twins of the CinC 2021 sets: Georgia, Chapman-Shaoxing with Ningbo, and CPSC2018."""
+"""Records of phantoms in the format of the PhysioNet/CinC Challenge 2021: MATLAB files and headers with codes."""
 
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 from scipy.io import savemat
 
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins.wfdb import SOURCE, header, to_int16
+from cardiobench.data.phantom.files import SOURCE, header, to_int16
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 _FS = 500
 _AF, _SINUS, _SLOW, _FAST, _AVB = "164889003", "426783006", "426177001", "427084000", "270492004"
 
-# Codes of a bundle branch block differ between hospitals: only Ningbo uses "complete".
-_PLAIN = {"rbbb": "59118001", "lbbb": "164909002", "avb1": _AVB}
-_COMPLETE = {"rbbb": "713427006", "lbbb": "733534002", "avb1": _AVB}
-
-_SECONDS = (10, 8, 15, 10, 6, 30)
-"""Lengths of the records of CPSC2018, used in turn."""
+PLAIN = {"rbbb": "59118001", "lbbb": "164909002", "avb1": _AVB}
+COMPLETE = {"rbbb": "713427006", "lbbb": "733534002", "avb1": _AVB}
+"""Kind of block -> code. Hospitals differ in the codes of a bundle branch block: some state that it is complete."""
 
 
-def write_georgia(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` records of Georgia, starting at E00001."""
-    truths = [record.truth for record in _one_each(patients, seed)]
-    _write(out / "training" / "georgia", "E{:05d}", 1, truths, _PLAIN)
-
-
-def write_chapman_ningbo(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` records, a third of Chapman-Shaoxing (from JS00001 on), the rest of Ningbo.
-
-    As in the release, Ningbo (from JS10646 on) has no record with atrial fibrillation.
-    """
-    truths = [record.truth for record in _one_each(patients, seed)]
-    chapman = [truth for index, truth in enumerate(truths) if index % 3 == 0]
-    ningbo = [_in_sinus_rhythm(truth) for index, truth in enumerate(truths) if index % 3]
-    _write(out / "training" / "chapman_shaoxing", "JS{:05d}", 1, chapman, _PLAIN)
-    _write(out / "training" / "ningbo", "JS{:05d}", 10_646, ningbo, _COMPLETE)
-
-
-def write_cpsc2018(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` records of CPSC2018, starting at A0001, 6 to 30 s long, with diseases or normal."""
-    truths = [record.truth for record in _one_each(patients, seed)]
-    _write(out / "training" / "cpsc_2018", "A{:04d}", 1, truths, _PLAIN, seconds=_SECONDS, rhythms=False)
-
-
-def _one_each(patients: int, seed: int) -> list:
-    firsts: dict[str, object] = {}
+def first_records(patients: int, seed: int) -> list[EcgTruth]:
+    """Return the first record of each patient."""
+    firsts: dict[str, EcgTruth] = {}
     for record in ecg_patients(patients, seed):
-        firsts.setdefault(record.patient_id, record)
+        firsts.setdefault(record.patient_id, record.truth)
     return list(firsts.values())
 
 
-def _in_sinus_rhythm(truth: EcgTruth) -> EcgTruth:
-    return replace(truth, af=False, pr_ms=160.0) if truth.af else truth
-
-
-def _write(
+def write_records(
     root: Path,
     pattern: str,
     first: int,
     truths: list[EcgTruth],
-    codes: dict[str, str],
+    codes: dict[str, str] = PLAIN,
     *,
     seconds: tuple[int, ...] = (10,),
     rhythms: bool = True,
 ) -> None:
+    """Write records to `root`, in folders of 1000 (g1, g2, ...) that list their names in `RECORDS`.
+
+    Args:
+        root: Folder of the hospital.
+        pattern: Format of a record's name, such as `E{:05d}`.
+        first: Number of the first record.
+        truths: Phantoms.
+        codes: Kind of block -> code in the header.
+        seconds: Lengths of the records, used in turn.
+        rhythms: Whether records with a block also have a code of their rhythm.
+    """
     for index, truth in enumerate(truths):
         folder = root / f"g{index // 1000 + 1}"
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,10 @@
-"""Text of WFDB headers, and samples in storage format."""
+"""Files of twins in formats of several releases: WFDB and NIfTI."""
 
 from pathlib import Path
 
 import numpy as np
 
+from cardiobench.core.errors import MissingExtra
 from cardiobench.data.twin_manifest import GENERATED
 
 SOURCE = f"# Source: {GENERATED}\n"
@@ -43,3 +44,15 @@ def write_format16(folder: Path, record: str, fs: int, signal: np.ndarray, leads
     samples = to_int16(signal)
     (folder / f"{record}.dat").write_bytes(samples.astype("<i2").tobytes())
     (folder / f"{record}.hea").write_text(header(record, f"{record}.dat", "16", fs, samples, leads) + SOURCE)
+
+
+def save_nifti(path: Path, frames: np.ndarray, spacing: float) -> None:
+    """Save grey frames (T, H, W) as a NIfTI volume (x, y, time), as in the releases; `spacing` is in mm."""
+    try:
+        import nibabel
+    except ImportError as error:
+        raise MissingExtra("writing NIfTI files", "models", "nibabel") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image = nibabel.Nifti1Image(frames.transpose(2, 1, 0), np.diag([spacing, spacing, 1.0, 1.0]))
+    image.header["descrip"] = GENERATED
+    nibabel.save(image, path)

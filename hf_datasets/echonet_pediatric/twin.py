@@ -9,7 +9,7 @@ from cardiobench.data.media.write import avi
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip, end_systole
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_sex
 from cardiobench.data.phantom.heart import View
-from cardiobench.data.phantom.twins.pictures import chords
+from cardiobench.data.phantom.pictures import chords
 from cardiobench.data.twin_manifest import GENERATED
 
 _FPS, _FRAMES = 30.0, 32

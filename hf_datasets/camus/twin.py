@@ -8,8 +8,8 @@ from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip, echo_mask, end_systole
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_quality, draw_sex
 from cardiobench.data.phantom.heart import Quality, View
-from cardiobench.data.phantom.twins.pictures import letterbox
-from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.phantom.pictures import letterbox
+from cardiobench.data.phantom.splits import round_robin
 from cardiobench.data.twin_manifest import GENERATED
 
 _SIZE, _HEIGHT, _WIDTH = 144, 144, 176

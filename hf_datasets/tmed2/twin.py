@@ -11,7 +11,7 @@ from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip
 from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality
 from cardiobench.data.phantom.heart import View
-from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.phantom.splits import round_robin
 from cardiobench.data.twin_manifest import GENERATED
 
 FIRST_PATIENT = 7_001

@@ -9,8 +9,8 @@ from cardiobench.data.media.write import avi
 from cardiobench.data.phantom.echo import EchoTruth, calipers, echo_clip, end_systole
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_quality, draw_sex
 from cardiobench.data.phantom.heart import beating
-from cardiobench.data.phantom.twins.pictures import fps_of_whole_beats, letterbox
-from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.phantom.pictures import fps_of_whole_beats, letterbox
+from cardiobench.data.phantom.splits import round_robin
 from cardiobench.data.twin_manifest import GENERATED
 
 _SIZE, _HEIGHT, _WIDTH = 160, 160, 208

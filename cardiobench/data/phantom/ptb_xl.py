@@ -1,4 +1,7 @@
-"""Synthetic twin of PTB-XL 1.0.3: WFDB records at 100 and 500 Hz, and the two tables."""
+"""Phantoms in the layout of PTB-XL 1.0.3 and PTB-XL+ 1.0.1, one download of several datasets.
+
+WFDB records at 100 and 500 Hz, the two tables, and the measurements of two algorithms.
+"""
 
 import shutil
 from itertools import count
@@ -8,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.phantom.ecg import EcgRecord, EcgTruth, ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins import ptb_xl_plus
-from cardiobench.data.phantom.twins.splits import round_robin
-from cardiobench.data.phantom.twins.wfdb import write_format16
+from cardiobench.data.phantom.files import write_format16
+from cardiobench.data.phantom.splits import round_robin
 from cardiobench.data.ptb_xl_labels import REMOVED, statements_file
 
 LEADS = ("I", "II", "III", "AVR", "AVL", "AVF", "V1", "V2", "V3", "V4", "V5", "V6")
@@ -20,6 +22,8 @@ FIRST_PATIENT = 90_001
 # Folds in the order in which patients are assigned: test (10) and validation (9) first.
 _FOLDS = (10, 9, 1, 2, 3, 4, 5, 6, 7, 8)
 
+_FEATURES = "ptb_xl_plus"
+_QT = 395.0  # QT in ms at 60 beats per minute with a QRS complex of 90 ms, as in the phantoms.
 _CONDUCTION = {"rbbb": "CRBBB", "lbbb": "CLBBB", "avb1": "1AVB"}
 _REPORT = {
     "normal": "normale leitung",
@@ -52,7 +56,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_format16(path.parent, path.name, fs, signal, LEADS)
     table.to_csv(out / "ptbxl_database.csv", index=False)
-    ptb_xl_plus.write(out / ptb_xl_plus.FOLDER, records)
+    _write_features(out / _FEATURES, records)
     (out / "RECORDS").write_text("\n".join([*table["filename_lr"], *table["filename_hr"]]) + "\n")
     shutil.copyfile(statements_file(), out / statements_file().name)
 
@@ -121,3 +125,35 @@ def _statements(truth: EcgTruth) -> dict[str, float]:
         rhythm = "SBRAD" if truth.heart_rate < 60 else "STACH" if truth.heart_rate > 100 else "SR"
     form = {"ABQRS": 0.0} if truth.qrs_ms >= 120 else {"LPR": 0.0} if (truth.pr_ms or 0) > 200 else {}
     return statements | form | {rhythm: 0.0}
+
+
+def _write_features(out: Path, records: list[EcgRecord]) -> None:
+    """Write the feature tables of 12SL and Uni-G for records 1 and up.
+
+    As in the release, `ecg_id` is not the first column, rows are unordered, the PR interval is empty in atrial
+    fibrillation, and Uni-G lacks a record.
+    """
+    (out / "features").mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(len(records))
+    exact = pd.DataFrame([_features(number, record) for number, record in enumerate(records, start=1)])
+    order = rng.permutation(len(exact))
+    exact.iloc[order].to_csv(out / "features" / "12sl_features.csv", index=False)
+    other = exact.iloc[order[: max(1, len(order) - 1)]].copy()
+    for column in other.columns.drop("ecg_id"):
+        other[column] = other[column] + np.round(rng.normal(0, 4, len(other)))
+    other.to_csv(out / "features" / "unig_features.csv", index=False)
+
+
+def _features(number: int, record: EcgRecord) -> dict[str, float | None]:
+    truth = record.truth
+    rr = 60_000 / truth.heart_rate
+    qt = (_QT + 0.6 * (truth.qrs_ms - 90)) * np.cbrt(rr / 1000)
+    return {
+        "P_Dur_Global": None if truth.af else 100.0,
+        "PR_Int_Global": truth.pr_ms,
+        "QRS_Dur_Global": truth.qrs_ms,
+        "ecg_id": number,
+        "QT_Int_Global": round(qt),
+        "QT_IntBazett_Global": round(qt / np.sqrt(rr / 1000)),
+        "RR_Mean_Global": round(rr),
+    }

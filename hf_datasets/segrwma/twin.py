@@ -8,9 +8,10 @@ import pandas as pd
 
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip
 from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality, draw_sex
+from cardiobench.data.phantom.files import save_nifti
 from cardiobench.data.phantom.heart import View
-from cardiobench.data.phantom.twins.pictures import fps_of_whole_beats, letterbox
-from cardiobench.data.phantom.twins.published import choose, published_split, save_nifti
+from cardiobench.data.phantom.pictures import fps_of_whole_beats, letterbox
+from cardiobench.data.phantom.splits import choose, published_split
 
 _SIZE, _HEIGHT, _WIDTH = 80, 80, 104
 
@@ -23,7 +24,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     of the published evaluator, because the release itself has no known file of labels.
     """
     rng = np.random.default_rng([seed, 0])
-    table = choose(published_split("segrwma", "recordings"), patients, rng)
+    table = choose(published_split(Path(__file__).parent, "recordings"), patients, rng)
     root, labels = out / "Regional_wall_motion_abnormality", []
     for index, (patient, rows) in enumerate(table.groupby("patient_id", sort=False)):
         heart = draw_heart(rng, float(np.clip(rng.normal(58, 7), 40, 75)), draw_sex(rng))

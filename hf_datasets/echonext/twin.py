@@ -1,15 +1,17 @@
 """Synthetic twin of EchoNext 1.1.0: the table of ECGs with echo findings, and one array of z-scores per split."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.data.echonext import FS, SAMPLES, to_z_scores
+from cardiobench.data import catalog
 from cardiobench.data.phantom.ecg import EcgRecord, ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.phantom.splits import round_robin
 from cardiobench.data.twin_manifest import GENERATED
 
+_RELEASE = sys.modules[catalog.builder("echonext").__module__]  # Builders are found by file, not by import.
 SPLITS = ("test", "train", "val", "train", "train")
 """Splits in the order in which patients are assigned."""
 SETTINGS = ("inpatient", "emergency", "outpatient", "procedural")
@@ -24,7 +26,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     """Write a twin of `patients` patients with one to three ECGs each.
 
     As in the release, validation and test contain only the last ECG of a patient, earlier ones are `no_split`; a
-    finding without a measurement is 0; and signals are clipped and normalised (`cardiobench.data.echonext`). The
+    finding without a measurement is 0; and signals are clipped and normalised (`to_z_scores`). The
     ejection fraction is low in left bundle branch block and fibrillation, so that a model can learn it.
     """
     records = ecg_patients(patients, seed)
@@ -40,13 +42,21 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     table.to_csv(out / "echonext_metadata_100k.csv")
     for split in (*dict.fromkeys(SPLITS), "no_split"):
         members = np.flatnonzero(table["split"] == split)
-        waveforms = np.empty((len(members), 1, SAMPLES, 12))
+        waveforms = np.empty((len(members), 1, _RELEASE.SAMPLES, 12))
         for place, member in enumerate(members.tolist()):
-            waveforms[place, 0] = to_z_scores(ecg_signal(records[member].truth, fs=FS, seconds=SAMPLES / FS))
+            signal = ecg_signal(records[member].truth, fs=_RELEASE.FS, seconds=_RELEASE.SAMPLES / _RELEASE.FS)
+            waveforms[place, 0] = to_z_scores(signal)
         with (out / f"EchoNext_{split}_waveforms.npy").open("wb") as file:
             np.save(file, waveforms)
             file.write(GENERATED.encode())  # Placed after the last sample, because the header has no room for text.
         np.save(out / f"EchoNext_{split}_tabular_features.npy", _tabular(table.iloc[members]))
+
+
+def to_z_scores(millivolts: np.ndarray) -> np.ndarray:
+    """Clip and normalise (..., 12) mV as in the release, but without its median filters; returns float64."""
+    return (
+        np.clip(millivolts / _RELEASE.MILLIVOLTS_PER_COUNT, _RELEASE.LOWER, _RELEASE.UPPER) - _RELEASE.MEAN
+    ) / _RELEASE.SD
 
 
 def _splits(records: list[EcgRecord]) -> dict[str, str]:
