@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from cardiobench.core import extensions, plugins
 from cardiobench.core.errors import BadModel
@@ -26,6 +26,9 @@ OPTIONAL = (
     "public_weights",
     "hub",
     "aliases",
+    "weight_keys",
+    "part_keys",
+    "model_type",
     "seen_unknown",
     "parameters",
     "flops",
@@ -36,8 +39,12 @@ FAST_LOADER = getattr(
 MOST_MARKS = 1000
 """Maximum number of nesting marks for the fast loader, which would crash on thousands of levels."""
 SHA256 = re.compile(r"[0-9a-f]{8,64}")
-LISTS = ("modalities", "seen", "seen_unknown", "published", "poolings", "variants", "native", "given", "aliases")
+LISTS = (
+    *("modalities", "seen", "seen_unknown", "published", "poolings", "variants", "native", "given", "aliases"),
+    *("weight_keys", "part_keys"),
+)
 COMMIT = re.compile(r"[0-9a-f]{40}")
+Text = Annotated[str, Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class ModelCard:
     Attributes:
         id: `org/name`.
         revision: Pinned commit on the Hub; None if there is none.
-        adapter: Name in `cardiobench.models.load.ADAPTERS`, or `module:function` that returns another encoder.
+        adapter: Name in `cardiobench.models.registry.ADAPTERS`, or `module:function` that returns another encoder.
         modalities: "echo", "ecg" or both.
         licence: Licence of the weights.
         access: Source of the weights, and the steps to get them.
@@ -65,6 +72,10 @@ class ModelCard:
         given: Facts in the input besides the recording, such as age; tasks that predict one of them do not apply.
         public_weights: Whether the weights can be downloaded; if not, the body states what is needed.
         aliases: Other current or former ids of the same model on the Hub.
+        weight_keys: Prefixes of tensor names that occur together only in weights of this network. Such a file is loaded by
+            the adapter of this card, whatever its name.
+        part_keys: Prefixes that occur together in a file of this model that cannot be loaded alone.
+        model_type: The `model_type` in `config.json` of such weights, if no library knows it.
         seen_unknown: Datasets of this benchmark for which it is unknown whether they were in the pretraining data.
         parameters: Number of trained parameters used for encoding a recording with default settings, 0 for a model without a
             network; None if not stated.
@@ -93,6 +104,9 @@ class ModelCard:
     public_weights: bool = True
     hub: bool = True
     aliases: tuple[str, ...] = ()
+    weight_keys: tuple[Text, ...] = ()
+    part_keys: tuple[Text, ...] = ()
+    model_type: Text | None = None
     seen_unknown: tuple[str, ...] = ()
     parameters: int | None = None
     flops: int | None = None

@@ -1,14 +1,14 @@
 """Choice of the loader for a model's files: the first rule that matches, without guessing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.base import Encoder
-from cardiobench.models.cards import ModelCard, card, find_card, list_models
-from cardiobench.models.ecg.signal_settings import POOLINGS, SIGNAL_KEYS, signal_settings
+from cardiobench.models.blocks.signal_settings import POOLINGS, SIGNAL_KEYS, signal_settings
+from cardiobench.models.cards import ModelCard, card, list_models
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import FrameSettings, frame_settings
 from cardiobench.models.registry import adapter
@@ -18,8 +18,8 @@ RULES = (
     "a registered name",
     "open_clip_config.json -> open_clip",
     "config.json with 'architecture' -> timm",
+    "config.json with the 'model_type' of a registered model -> its adapter, without remote code",
     "config.json with a 'model_type' of transformers -> transformers",
-    "config.json with 'model_type' hubert_ecg -> the adapter of HuBERT-ECG, without remote code",
     "config.json with 'auto_map' -> the model's own code, if it is trusted",
     "cardiobench.json with 'like', the id of a registered model -> its adapter",
     "only weights -> the adapter whose network has these keys",
@@ -27,23 +27,7 @@ RULES = (
 OWN = "cardiobench.json"
 FRAME_KEYS = ("colour", "zoom", "border", "frames", "stride", "start", "nifti")
 OWN_KEYS = ("like", "pooling", "variant", *FRAME_KEYS, *SIGNAL_KEYS)
-HUBERT_ECG = "Edoardo-BS/hubert-ecg-base"
 WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
-
-# Registered model -> key prefixes that occur together only in its weights.
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "PKUDigitalHealth/ECGFounder": ("first_conv.conv.", "stage_list."),
-    "facebookresearch/dinotxt-vitl16": ("visual_model.head.", "text_model.backbone."),
-    "echonet/EchoPrime": ("conv_proj.", "pos_encoding.class_token"),
-    "CarDS-Yale/PanEcho": ("encoder.encoder.model.", "EF_head."),
-    "sekeun/EchoFM": ("pos_embed_spatial", "blocks.0.attn.q."),
-    "wanglab/ecg-fm": ("feature_extractor.conv_layers.", "post_extract_proj."),
-    "kweimann/ECG-JEPA": ("target_encoder.patch_embed.proj.", "target_encoder.registers"),
-    "sehunfromdaegu/ECG_JEPA": ("W_P.", "encoder_blocks."),
-    HUBERT_ECG: ("feature_extractor.conv_layers.0.conv.", "label_embedding.0."),
-    "AI4HealthUOL/ECG-CPC": ("ts_encoder.encoder.layers.", "ts_encoder.predictor.predictor.s4_layers."),
-    "vuno/ST-MEM": ("lead_embeddings.", "sep_embedding"),
-}
 
 
 @dataclass(frozen=True)
@@ -100,8 +84,8 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
         with library_errors(source.name):
             poolings = from_timm.poolings(source)
         return _by_files(rule, source, frames, from_timm.load, poolings)
-    if kind == "hubert_ecg":
-        return _like(source, HUBERT_ECG, "config.json has model_type 'hubert_ecg'")
+    if isinstance(kind, str) and (name := _of_type(kind)):
+        return _like(source, name, f"config.json has model_type '{kind}'")
     if isinstance(kind, str) and _known_to_transformers(kind):
         from cardiobench.models import from_transformers
 
@@ -129,6 +113,11 @@ def _by_files(
             return load(source, pooling=pooling, frames=frames, **options)
 
     return LoaderMatch(rule, load, make, poolings)
+
+
+def _of_type(model_type: str) -> str | None:
+    """Return the registered model whose card states this `model_type`; None if there is none."""
+    return next((name for name in list_models() if card(name).model_type == model_type), None)
 
 
 def _known_to_transformers(model_type: str) -> bool:
@@ -215,14 +204,20 @@ def _by_keys(source: ModelFiles) -> LoaderMatch:
             source.fetch([file])
             seen[file] = list(read_shapes(source.folder / file))
     for file, keys in seen.items():
-        for name, beginnings in KEYS.items():
-            registered_card = find_card(name)
-            if registered_card and all(any(key.startswith(start) for key in keys) for start in beginnings):
+        for model in map(card, list_models()):
+            if _all_occur(model.weight_keys, keys):
                 # A file whose name differs from that in the card is passed to the adapter as its only file.
-                known = Path(file).name in registered_card.weights
+                known = Path(file).name in model.weights
                 files = source if known else replace(source, files=(file,), single=True)
-                return _like(files, name, f"{file} has keys {' and '.join(f'{start}*' for start in beginnings)}")
+                return _like(
+                    files, model.id, f"{file} has keys {' and '.join(f'{start}*' for start in model.weight_keys)}"
+                )
     raise BadModel(_nothing_fits(source, seen))
+
+
+def _all_occur(beginnings: Sequence[str], keys: Sequence[str]) -> bool:
+    """Return whether each prefix is one of a tensor's name; False without prefixes."""
+    return bool(beginnings) and all(any(key.startswith(start) for key in keys) for start in beginnings)
 
 
 def _matching_name(file: str) -> bool:
@@ -231,9 +226,11 @@ def _matching_name(file: str) -> bool:
 
 def _nothing_fits(source: ModelFiles, seen: Mapping[str, list[str]]) -> str:
     keys = "".join(f" The first keys of {file} are {', '.join(names[:3])}." for file, names in list(seen.items())[:3])
-    views = any("classifier.2.weight" in names and "features.0.0.weight" in names for names in seen.values())
-    if views:
-        keys += " This is EchoPrime's view classifier: give the folder that also contains echo_prime_encoder.pt."
+    for file, names in seen.items():
+        for model in map(card, list_models()):
+            if _all_occur(model.part_keys, names):
+                first = next(iter(model.weights))
+                keys += f" {file} is a part of {model.id}: give the folder that also contains {first}."
     beside = " If the configuration is beside the file, give the folder." if source.single else ""
     return (
         f"no loader fits {source.name}. Files seen: {', '.join(source.files) or 'none'}.{keys}{beside} "

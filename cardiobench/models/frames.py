@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
 
 if TYPE_CHECKING:
-    from cardiobench.models.echo.crop import Border
+    from cardiobench.models.blocks.crop import Border
 
 # Default sampling of frame-wise models: 16 consecutive frames from the key frame on (arXiv 2510.00520, "at most 16
 # frames").
@@ -42,7 +42,7 @@ class FrameSettings:
         if self.colour == "BGR":
             frames = frames[..., ::-1]
         if self.zoom:
-            from cardiobench.models.echo.crop import crop_and_scale
+            from cardiobench.models.blocks.crop import crop_and_scale
 
             size = (self.size, self.size)
             frames = np.stack([crop_and_scale(f, size, zoom=self.zoom, border=self.border) for f in frames])

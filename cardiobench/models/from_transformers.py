@@ -14,10 +14,10 @@ from huggingface_hub.errors import StrictDataclassError
 from cardiobench.core.errors import BadModel, CardioBenchError, MissingExtra
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.base import Encoder
-from cardiobench.models.ecg.own_code import signal_encoder
-from cardiobench.models.ecg.signal_settings import SignalSettings
+from cardiobench.models.blocks.signal_settings import SignalSettings
 from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
+from cardiobench.models.from_transformers_signal import signal_encoder
 from cardiobench.models.grey_levels import Prepare, by_table
 from cardiobench.models.image import ImageEncoder, ImageTextEncoder
 from cardiobench.models.pooling import pool

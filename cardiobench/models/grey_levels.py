@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import torch
 
-from cardiobench.models.echo.crop import opencv
+from cardiobench.models.blocks.crop import opencv
 from cardiobench.models.tokens import spatial_tokens
 
 LEVELS = 256

@@ -9,7 +9,7 @@ import torch
 
 from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
-from cardiobench.models.echo.crop import opencv
+from cardiobench.models.blocks.crop import opencv
 from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
 from cardiobench.models.grey_levels import Normalised, Prepare, by_table
 from cardiobench.models.network_encoder import NetworkEncoder

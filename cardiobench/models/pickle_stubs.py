@@ -31,7 +31,7 @@ NAMES = (
     "omegaconf.nodes.StringNode",
     "typing.Any",
 )
-# Packages with classes of settings in files of PyTorch Lightning: Lightning itself, omegaconf, and that of ECG-CPC.
+# Packages with classes of settings in files of PyTorch Lightning: Lightning itself, omegaconf, and the training code of arXiv:2509.25095.
 PACKAGES = ("clinical_ts.", "lightning.", "lightning_fabric.", "omegaconf.", "pytorch_lightning.")
 
 

@@ -10,7 +10,7 @@ from cardiobench.core.versions import component_version, is_own, stated_versions
 from cardiobench.data.media import video
 from cardiobench.models.base import Encoder
 from cardiobench.models.custom import BaseEncoder
-from cardiobench.models.echo import panecho
+from cardiobench.models.families.panecho import adapter as panecho
 from cardiobench.protocols import knn, list_protocols, protocol_class
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.linear import streamed

@@ -8,7 +8,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.embeddings.frame_tokens import FrameTokens
 from cardiobench.models.baselines.pixel_patches import pixel_patches
-from cardiobench.models.echo.panecho import PanEchoEncoder
+from cardiobench.models.families.panecho.adapter import PanEchoEncoder
 
 
 class Times:

@@ -12,7 +12,8 @@ from cardiobench.embeddings.key import READERS, embedding_key
 from cardiobench.models import from_transformers, image, network_encoder
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.baselines import minirocket
-from cardiobench.models.ecg import ecg_jepa_weimann, encoder
+from cardiobench.models.blocks import signal_encoder as encoder
+from cardiobench.models.families.ecg_jepa_weimann import adapter as ecg_jepa_weimann
 from cardiobench.models.load import load_model
 from tests.models.ecg import fake
 from tests.models.tiny import tiny_siglip

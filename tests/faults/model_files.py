@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from cardiobench.core.resources import folder as package_folder
 from cardiobench.models.cards import read_card
-from cardiobench.models.echo.echoprime_files import read_retrieval
+from cardiobench.models.families.echoprime.files import read_retrieval
 from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
 from tests.faults.place import Place

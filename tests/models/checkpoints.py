@@ -13,24 +13,21 @@ from torchvision.models.convnext import CNBlockConfig, ConvNeXt
 from torchvision.models.video.mvit import MSBlockConfig, MViT
 
 from cardiobench.models import cards
+from cardiobench.models.blocks import net1d, xresnet1d
 from cardiobench.models.cards import card
-from cardiobench.models.echo import dinotxt as dinotxt_adapter
-from cardiobench.models.echo import echofm as echofm_adapter
-from cardiobench.models.echo import echoprime as echoprime_adapter
-from cardiobench.models.nets import (
-    ecg_cpc,
-    ecg_jepa_kim,
-    echoprime,
-    echoprime_text,
-    ked_queries,
-    merl,
-    merl_text,
-    net1d,
-    panecho,
-    st_mem,
-    wav2vec2_cmsc,
-    xresnet1d,
-)
+from cardiobench.models.families.dinotxt import adapter as dinotxt_adapter
+from cardiobench.models.families.ecg_cpc import network as ecg_cpc
+from cardiobench.models.families.ecg_fm import network as wav2vec2_cmsc
+from cardiobench.models.families.ecg_jepa_kim import network as ecg_jepa_kim
+from cardiobench.models.families.echofm import adapter as echofm_adapter
+from cardiobench.models.families.echoprime import adapter as echoprime_adapter
+from cardiobench.models.families.echoprime import network as echoprime
+from cardiobench.models.families.echoprime import text_network as echoprime_text
+from cardiobench.models.families.ked import network as ked_queries
+from cardiobench.models.families.merl import network as merl
+from cardiobench.models.families.merl import text_network as merl_text
+from cardiobench.models.families.panecho import network as panecho
+from cardiobench.models.families.st_mem import network as st_mem
 from tests.models.ecg.fake import FAKES, hubert
 from tests.models.echo import fake
 from tests.models.test_every_model import TINY

@@ -45,7 +45,7 @@ def model(model: LoadedModel, value: str) -> LoadedModel:
         NotApplicable: There is no published raw-crop recipe for this model.
         MissingExtra: The package resampy is not installed.
     """
-    from cardiobench.models.ecg.encoder import SignalEncoder
+    from cardiobench.models.blocks.signal_encoder import SignalEncoder
 
     encoder = model.encoder
     if not isinstance(encoder, SignalEncoder) or encoder.raw_crops is None:

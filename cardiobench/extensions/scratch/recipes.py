@@ -34,13 +34,13 @@ class Recipe:
 
 
 def _s4(outputs: int, time: bool) -> "torch.nn.Module":
-    from cardiobench.models.nets.s4 import S4Classifier
+    from cardiobench.models.blocks.s4 import S4Classifier
 
     return S4Classifier(outputs)
 
 
 def _net1d(outputs: int, time: bool) -> "torch.nn.Module":
-    from cardiobench.models.nets.net1d import Net1D
+    from cardiobench.models.blocks.net1d import Net1D
 
     return Net1D(classes=outputs)
 

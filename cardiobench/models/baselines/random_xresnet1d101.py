@@ -5,10 +5,10 @@ from functools import partial
 import torch
 from torch import nn
 
+from cardiobench.models.blocks.signal_encoder import SignalEncoder, TokenExtractor
+from cardiobench.models.blocks.ten_seconds import prepare
+from cardiobench.models.blocks.xresnet1d import XResBlock, XResNet1d101
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor
-from cardiobench.models.ecg.ked import prepare
-from cardiobench.models.nets.xresnet1d import XResBlock, XResNet1d101
 from cardiobench.models.weights import weights_digest
 
 COMPONENT = "adapter random-xresnet1d101"

@@ -8,7 +8,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.embeddings.frame_tokens import Letterbox
 from cardiobench.extensions.dense.geometry import WHOLE_SQUARE, Window, measure
-from cardiobench.models.echo.crop import centre, crop_and_scale, resized
+from cardiobench.models.blocks.crop import centre, crop_and_scale, resized
 
 
 class Pictures:

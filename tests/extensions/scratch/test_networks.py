@@ -8,7 +8,7 @@ import torch
 
 from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.recipes import RECIPES
-from cardiobench.models.nets.s4 import S4Classifier, S4Kernel, S4Layer, convolve
+from cardiobench.models.blocks.s4 import S4Classifier, S4Kernel, S4Layer, convolve
 from tests.models.golden import Golden
 
 

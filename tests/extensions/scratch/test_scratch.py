@@ -105,7 +105,7 @@ def test_seed_determines_the_result(data):
 def test_kill_after_any_epoch_resumes_to_the_same_weights(data, tmp_path, monkeypatch, killed_after, network):
     """Train with dropout, whose draws depend on the epoch and not on the process."""
     if network == "s4":
-        from cardiobench.models.nets.s4 import S4Classifier
+        from cardiobench.models.blocks.s4 import S4Classifier
 
         tiny = Recipe("ecg", 250, 3, 8, 8, lambda outputs, time: S4Classifier(outputs, width=8, layers=1))
         monkeypatch.setitem(RECIPES, "small", tiny)

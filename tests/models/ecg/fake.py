@@ -18,20 +18,17 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from cardiobench.models.nets import ecg_cpc as nets_ecg_cpc
-from cardiobench.models.nets import (
-    ecg_jepa_kim,
-    ecg_jepa_weimann,
-    hubert_ecg,
-    ked_queries,
-    net1d,
-    wav2vec2_cmsc,
-    xresnet1d,
-)
-from cardiobench.models.nets import merl as nets_merl
-from cardiobench.models.nets import st_mem as nets_st_mem
-from cardiobench.models.nets.merl_text import MerlText
-from cardiobench.models.nets.vit_block import RENAMED
+from cardiobench.models.blocks import net1d, xresnet1d
+from cardiobench.models.blocks.vit_block import RENAMED
+from cardiobench.models.families.ecg_cpc import network as nets_ecg_cpc
+from cardiobench.models.families.ecg_fm import network as wav2vec2_cmsc
+from cardiobench.models.families.ecg_jepa_kim import network as ecg_jepa_kim
+from cardiobench.models.families.ecg_jepa_weimann import network as ecg_jepa_weimann
+from cardiobench.models.families.hubert_ecg import network as hubert_ecg
+from cardiobench.models.families.ked import network as ked_queries
+from cardiobench.models.families.merl import network as nets_merl
+from cardiobench.models.families.merl.text_network import MerlText
+from cardiobench.models.families.st_mem import network as nets_st_mem
 from tests.models.tiny import WORDS
 
 State = dict[str, torch.Tensor]

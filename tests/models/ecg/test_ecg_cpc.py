@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cardiobench.core.errors import BadModel, MissingExtra
-from cardiobench.models.nets import ecg_cpc
+from cardiobench.models.families.ecg_cpc import network as ecg_cpc
 from cardiobench.models.weights import read_weights
 from tests.models.ecg import fake
 from tests.models.ecg.test_ecg_encoders import load

@@ -12,7 +12,10 @@ from cardiobench.data import catalog
 from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.models.base import Encoder, NativeHeads, leads_of
 from cardiobench.models.cards import card
-from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecgfounder_heads, hubert_ecg
+from cardiobench.models.families.ecg_fm import adapter as ecg_fm
+from cardiobench.models.families.ecg_jepa_kim import adapter as ecg_jepa_kim
+from cardiobench.models.families.ecgfounder import heads as ecgfounder_heads
+from cardiobench.models.families.hubert_ecg import adapter as hubert_ecg
 from cardiobench.models.files import given_files
 from cardiobench.models.load import adapter, load_model
 from tests.models.checkpoints import change_card

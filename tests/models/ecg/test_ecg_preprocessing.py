@@ -7,8 +7,15 @@ import pytest
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import LEADS
-from cardiobench.models.ecg import ecg_cpc, ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg, ked, st_mem
-from cardiobench.models.ecg.raw_crops import RawCrops
+from cardiobench.models.blocks.raw_crops import RawCrops
+from cardiobench.models.families.ecg_cpc import adapter as ecg_cpc
+from cardiobench.models.families.ecg_fm import adapter as ecg_fm
+from cardiobench.models.families.ecg_jepa_kim import adapter as ecg_jepa_kim
+from cardiobench.models.families.ecg_jepa_weimann import adapter as ecg_jepa_weimann
+from cardiobench.models.families.ecgfounder import adapter as ecgfounder
+from cardiobench.models.families.hubert_ecg import adapter as hubert_ecg
+from cardiobench.models.families.ked import adapter as ked
+from cardiobench.models.families.st_mem import adapter as st_mem
 from cardiobench.models.signal import interpolate, windows
 from tests.models.golden import Golden
 

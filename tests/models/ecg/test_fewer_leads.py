@@ -8,11 +8,13 @@ from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.data.media.leads import keep_leads, with_computed
 from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.models.base import leads_of
+from cardiobench.models.blocks.signal_encoder import SignalEncoder
+from cardiobench.models.blocks.signal_settings import SignalSettings
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.custom import BaseEncoder, loaded
-from cardiobench.models.ecg import ecg_jepa_weimann, ecgfounder, hubert_ecg
-from cardiobench.models.ecg.encoder import SignalEncoder
-from cardiobench.models.ecg.signal_settings import SignalSettings
+from cardiobench.models.families.ecg_jepa_weimann import adapter as ecg_jepa_weimann
+from cardiobench.models.families.ecgfounder import adapter as ecgfounder
+from cardiobench.models.families.hubert_ecg import adapter as hubert_ecg
 from cardiobench.models.load import load_model
 from cardiobench.models.registry import NO_ADAPTER
 from tests.models.ecg import fake

@@ -8,12 +8,12 @@ from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.catalog import list_tasks, task
 from cardiobench.data.media.types import Ecg
 from cardiobench.models.base import NativeHeads
-from cardiobench.models.bert_text import loaded_text
+from cardiobench.models.blocks.bert_text import loaded_text
+from cardiobench.models.blocks.signal_encoder import loaded
 from cardiobench.models.cards import card
-from cardiobench.models.ecg.encoder import loaded
-from cardiobench.models.ecg.ked_labels import ANSWERS, ASKED, digest
+from cardiobench.models.families.ked.labels import ANSWERS, ASKED, digest
+from cardiobench.models.families.ked.network import KedDecoder, KedText
 from cardiobench.models.load import load_model
-from cardiobench.models.nets.ked_queries import KedDecoder, KedText
 from tests.models.checkpoints import change_card, smaller_networks
 from tests.models.ecg import fake
 from tests.models.golden import Golden

@@ -7,12 +7,12 @@ import torch
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.media.types import Ecg
 from cardiobench.models.base import TextEncoder
-from cardiobench.models.bert_text import loaded_text
-from cardiobench.models.ecg import merl
-from cardiobench.models.ecg.encoder import loaded
+from cardiobench.models.blocks.bert_text import loaded_text
+from cardiobench.models.blocks.signal_encoder import loaded
+from cardiobench.models.families.merl import adapter as merl
+from cardiobench.models.families.merl import network as nets
+from cardiobench.models.families.merl.text_network import MerlText
 from cardiobench.models.load import load_model
-from cardiobench.models.nets import merl as nets
-from cardiobench.models.nets.merl_text import MerlText
 from tests.models.checkpoints import change_card, smaller_networks
 from tests.models.ecg import fake
 from tests.models.golden import Golden

@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.embeddings.cost import CostMeter
 from cardiobench.models.base import leads_of
-from cardiobench.models.ecg.signal_settings import SignalSettings
+from cardiobench.models.blocks.signal_settings import SignalSettings
 from cardiobench.models.load import load_model
 from cardiobench.testing import check_model
 

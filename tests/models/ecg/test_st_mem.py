@@ -5,7 +5,7 @@ import torch
 
 from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.models.base import leads_of
-from cardiobench.models.nets import st_mem
+from cardiobench.models.families.st_mem import network as st_mem
 from tests.models.ecg import fake
 from tests.models.ecg.test_ecg_encoders import load, record
 

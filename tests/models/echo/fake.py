@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cardiobench.models.echo import dinotxt
-from cardiobench.models.echo.echoprime_retrieval import SECTION_OF, VIEWS
-from cardiobench.models.nets import echoprime, echoprime_text
-from cardiobench.models.nets.dinotxt import DinoTxt
-from cardiobench.models.nets.echofm import EchoFM
-from cardiobench.models.nets.panecho import PanEcho
+from cardiobench.models.families.dinotxt import adapter as dinotxt
+from cardiobench.models.families.dinotxt.network import DinoTxt
+from cardiobench.models.families.echofm.network import EchoFM
+from cardiobench.models.families.echoprime import network as echoprime
+from cardiobench.models.families.echoprime import text_network as echoprime_text
+from cardiobench.models.families.echoprime.retrieval import SECTION_OF, VIEWS
+from cardiobench.models.families.panecho.network import PanEcho
 from tests.models.ecg.fake import write_vocabulary
 
 CANDIDATES = 80

@@ -15,9 +15,9 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.base import Encoder, NativeHeads, TextEncoder
 from cardiobench.models.cards import card
-from cardiobench.models.echo import echoprime as echoprime_adapter
-from cardiobench.models.echo.echoprime_retrieval import VIEWS
-from cardiobench.models.echo.panecho import ANSWERS
+from cardiobench.models.families.echoprime import adapter as echoprime_adapter
+from cardiobench.models.families.echoprime.retrieval import VIEWS
+from cardiobench.models.families.panecho.adapter import ANSWERS
 from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
 from tests.models.checkpoints import smaller_networks

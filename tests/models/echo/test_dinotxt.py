@@ -15,10 +15,10 @@ from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.base import NativeHeads, TextEncoder
 from cardiobench.models.cards import card
 from cardiobench.models.detect import detect
-from cardiobench.models.echo import dinotxt
+from cardiobench.models.families.dinotxt import adapter as dinotxt
+from cardiobench.models.families.dinotxt.network import DinoTxt
 from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
-from cardiobench.models.nets.dinotxt import DinoTxt
 from tests.models.checkpoints import change_card
 from tests.models.echo import fake
 

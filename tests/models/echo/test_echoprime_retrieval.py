@@ -10,9 +10,9 @@ import torch
 
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import VIEWS as BENCHMARK_VIEWS
-from cardiobench.models.echo.echoprime import EchoPrimeEncoder, stenosis, view_probabilities
-from cardiobench.models.echo.echoprime_files import read_labels, read_retrieval, read_section_weights
-from cardiobench.models.echo.echoprime_retrieval import (
+from cardiobench.models.families.echoprime.adapter import EchoPrimeEncoder, stenosis, view_probabilities
+from cardiobench.models.families.echoprime.files import read_labels, read_retrieval, read_section_weights
+from cardiobench.models.families.echoprime.retrieval import (
     SECTION_OF,
     VIEWS,
     CandidateBank,

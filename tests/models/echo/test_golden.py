@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from cardiobench.data.media.types import FrameSampling
-from cardiobench.models.echo import echoprime_clip, panecho
-from cardiobench.models.echo.crop import crop_and_scale
-from cardiobench.models.echo.echoprime_retrieval import PHENOTYPES, VIEWS
+from cardiobench.models.blocks.crop import crop_and_scale
+from cardiobench.models.families.echoprime import clip as echoprime_clip
+from cardiobench.models.families.echoprime.retrieval import PHENOTYPES, VIEWS
+from cardiobench.models.families.panecho import adapter as panecho
 from cardiobench.protocols.numeric_prompts import RULES
 from tests.models.echo import fake
 from tests.models.golden import FOLDER, Golden

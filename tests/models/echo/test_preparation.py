@@ -10,7 +10,10 @@ from PIL import Image
 
 from cardiobench.core.errors import MissingExtra
 from cardiobench.data.media.types import Clip, FrameSampling
-from cardiobench.models.echo import crop, echofm, echoprime_clip, panecho
+from cardiobench.models.blocks import crop
+from cardiobench.models.families.echofm import adapter as echofm
+from cardiobench.models.families.echoprime import clip as echoprime_clip
+from cardiobench.models.families.panecho import adapter as panecho
 from tests.models.echo.conftest import clip_of
 
 

@@ -4,8 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from cardiobench.models.nets.dinotxt import CONTEXT, VOCABULARY, DinoTxt, GatedMlp, TextTower, VisionHead, VisionTower
-from cardiobench.models.nets.dinov3 import REGISTERS, DINOv3, Places
+from cardiobench.models.families.dinotxt.dinov3 import REGISTERS, DINOv3, Places
+from cardiobench.models.families.dinotxt.network import (
+    CONTEXT,
+    VOCABULARY,
+    DinoTxt,
+    GatedMlp,
+    TextTower,
+    VisionHead,
+    VisionTower,
+)
 from tests.models.nets.test_echo_nets import drawn
 
 DIM, DEPTH, HEADS = 32, 2, 2

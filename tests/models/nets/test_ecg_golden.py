@@ -8,16 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from cardiobench.models.nets import (
-    ecg_cpc,
-    ecg_jepa_kim,
-    ecg_jepa_weimann,
-    hubert_ecg,
-    net1d,
-    st_mem,
-    wav2vec2_cmsc,
-    xresnet1d,
-)
+from cardiobench.models.blocks import net1d, xresnet1d
+from cardiobench.models.families.ecg_cpc import network as ecg_cpc
+from cardiobench.models.families.ecg_fm import network as wav2vec2_cmsc
+from cardiobench.models.families.ecg_jepa_kim import network as ecg_jepa_kim
+from cardiobench.models.families.ecg_jepa_weimann import network as ecg_jepa_weimann
+from cardiobench.models.families.hubert_ecg import network as hubert_ecg
+from cardiobench.models.families.st_mem import network as st_mem
 from cardiobench.models.weights import load_exactly
 from tests.models.golden import Golden
 

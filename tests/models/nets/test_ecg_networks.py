@@ -6,8 +6,13 @@ from functools import partial
 import pytest
 import torch
 
-from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, st_mem, wav2vec2_cmsc
-from cardiobench.models.nets.vit_block import Attention
+from cardiobench.models.blocks import net1d
+from cardiobench.models.blocks.vit_block import Attention
+from cardiobench.models.families.ecg_fm import network as wav2vec2_cmsc
+from cardiobench.models.families.ecg_jepa_kim import network as ecg_jepa_kim
+from cardiobench.models.families.ecg_jepa_weimann import network as ecg_jepa_weimann
+from cardiobench.models.families.hubert_ecg import network as hubert_ecg
+from cardiobench.models.families.st_mem import network as st_mem
 from tests.models.golden import key_hash
 
 HUBERT = {size: partial(hubert_ecg.build, numbers) for size, numbers in hubert_ecg.SIZES.items()}

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from cardiobench.models.echo.echoprime import EchoPrimeVectors
-from cardiobench.models.nets.echofm import EchoFM
-from cardiobench.models.nets.echoprime import video_encoder, view_classifier
-from cardiobench.models.nets.echoprime_text import EchoPrimeText
-from cardiobench.models.nets.panecho import PanEcho
-from cardiobench.models.nets.panecho_heads import HEADS, activated
+from cardiobench.models.families.echofm.network import EchoFM
+from cardiobench.models.families.echoprime.adapter import EchoPrimeVectors
+from cardiobench.models.families.echoprime.network import video_encoder, view_classifier
+from cardiobench.models.families.echoprime.text_network import EchoPrimeText
+from cardiobench.models.families.panecho.heads import HEADS, activated
+from cardiobench.models.families.panecho.network import PanEcho
 from tests.models.golden import Golden
 
 

@@ -7,12 +7,13 @@ import timm
 import torch
 from torch import nn
 
-from cardiobench.models.nets import echofm, panecho
-from cardiobench.models.nets.echofm import EchoFM
-from cardiobench.models.nets.echoprime import video_encoder, view_classifier
-from cardiobench.models.nets.echoprime_text import EchoPrimeText
-from cardiobench.models.nets.panecho import PanEcho
-from cardiobench.models.nets.panecho_heads import HEADS, WIDTHS, activated, by_head, head
+from cardiobench.models.families.echofm import network as echofm
+from cardiobench.models.families.echofm.network import EchoFM
+from cardiobench.models.families.echoprime.network import video_encoder, view_classifier
+from cardiobench.models.families.echoprime.text_network import EchoPrimeText
+from cardiobench.models.families.panecho import network as panecho
+from cardiobench.models.families.panecho.heads import HEADS, WIDTHS, activated, by_head, head
+from cardiobench.models.families.panecho.network import PanEcho
 
 
 def drawn(network: nn.Module, seed: int = 0) -> nn.Module:

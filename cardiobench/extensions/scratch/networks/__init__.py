@@ -1,1 +1,1 @@
-"""Networks for training from scratch, in addition to `cardiobench.models.nets`."""
+"""Networks for training from scratch, in addition to `cardiobench.models.blocks`."""

@@ -1,0 +1,1 @@
+"""Networks, encoders and preparations that several families of models share."""

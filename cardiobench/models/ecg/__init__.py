@@ -1,1 +1,0 @@
-"""Preprocessing and weight loading of ECG foundation models."""
