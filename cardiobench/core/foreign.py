@@ -1,16 +1,18 @@
 """Read Parquet files of others within limits that are checked before anything is decoded.
 
-Every Parquet file of a results folder, of a dataset of results or of a submission is read here; texts in JSON are read
-by `cardiobench.core.io.parse_json`.
+Every Parquet file of a results folder, of a dataset of results or of a submission is read here. Files of prepared
+recordings are checked here before the library `datasets` reads them, and so are tables that the user names. Texts in
+JSON are read by `cardiobench.core.io.parse_json`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import mmap
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cardiobench.core.errors import BadData, first_n
-from cardiobench.core.parquet_pages import PLAIN_ENCODINGS, pages
+from cardiobench.core.parquet_pages import BY_DICTIONARY, PLAIN_ENCODINGS, Content, Page, pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +24,12 @@ MOST_CELLS = 50_000_000
 """Maximum number of rows times columns."""
 MOST_BYTES = 1 << 29
 """Maximum size of a decoded table in bytes."""
+ALWAYS_ALLOWED = 1 << 26
+"""Size of a decoded table in bytes that a file of any size may have."""
+MOST_GROWTH = 1000
+"""Maximum size of a decoded table, as a multiple of the size of its file; distinct ids alone prevent a larger one."""
+ROWS_PER_BYTE = 10
+"""Maximum number of rows for each byte of a file with more than 100,000 rows; numbered ids need 0.15 bytes each."""
 MOST_COLUMNS = 1000
 LONGEST_CELL = 100_000
 """Maximum mean size of a cell in bytes in a table that the user names."""
@@ -32,7 +40,13 @@ _FOOTER = 2_000
 _STATISTIC = 4_096
 """Writers leave out the statistics of longer values."""
 _ROWS_PER_GROUP = 1_000
+_FEW_ROWS = 100_000
 _LONGEST_NAME = 300
+_NUMBER, _PLACE = 8, 4
+"""Bytes of a number or of a reference to a Python object, and of a place in a dictionary."""
+_COMPRESSIONS = ("SNAPPY", "ZSTD", "GZIP", "UNCOMPRESSED")
+_OF_DATASETS = (b"huggingface", b"content_defined_chunking")
+"""Metadata keys of the library `datasets`, of which the first names the types of columns."""
 _LISTS = (".list.element", ".list.item")
 
 Kind = Literal["text", "number", "count", "flag", "any"]
@@ -119,30 +133,140 @@ def read_parquet(source: bytes | Path, wanted: TableFormat) -> "pa.Table":
 
 
 def check_cells(path: Path) -> None:
-    """Refuse a Parquet file of any columns whose cells are far longer than those of tables.
+    """Refuse a Parquet file of any columns that would be far larger when decoded than tables are.
 
     For tables that the user names, whose columns are not known before; `read_parquet` reads all others.
 
     Raises:
+        BadData: The table would be far larger when decoded than the file.
         ValueError: The file is damaged, or a column has more than `LONGEST_CELL` bytes per row.
         OSError: It cannot be read.
     """
-    content = path.read_bytes()
+    content = _mapped(path)
+    decoded = 0
     with _open(content) as file:
-        for number in range(file.metadata.num_row_groups):
-            group = file.metadata.row_group(number)
-            for place in range(group.num_columns):
-                chunk = group.column(place)
-                start = chunk.dictionary_page_offset or chunk.data_page_offset
-                size = sum(page.uncompressed for page in pages(content, start, chunk.total_compressed_size))
-                if size > 10 * LONGEST_CELL + group.num_rows * LONGEST_CELL:
-                    raise ValueError(
-                        f"its column {_shown([chunk.path_in_schema])} has {size:,} bytes for {group.num_rows:,} rows; "
-                        f"at most {LONGEST_CELL:,} a row are allowed"
-                    )
+        _check_rows(file.metadata.num_rows, len(content), 1 << 31)
+        for chunk, rows, found in _chunks(file.metadata, content):
+            size = sum(page.uncompressed for page in found)
+            if size > 10 * LONGEST_CELL + rows * LONGEST_CELL:
+                raise ValueError(
+                    f"its column {_shown([chunk.path_in_schema])} has {size:,} bytes for {rows:,} rows; "
+                    f"at most {LONGEST_CELL:,} a row are allowed"
+                )
+            decoded += _decoded(found, _NUMBER)
+    check_growth(decoded, len(content))
 
 
-def _open(content: bytes, **options: Any) -> "pq.ParquetFile":
+def check_recordings(path: Path, columns: Collection[str]) -> bytes:
+    """Check a Parquet file of recordings without decoding it, before `datasets` reads it.
+
+    Args:
+        path: Path of the file.
+        columns: Allowed columns, of which some may be structures or lists.
+
+    Returns:
+        The metadata of `datasets`, JSON that names the type of each column; empty if there are none.
+
+    Raises:
+        BadData: The file is damaged, or has other columns or metadata, or would be far larger when decoded; the message
+            is a part of a sentence and does not name the file.
+    """
+    import pyarrow as pa
+
+    if not path.is_file():
+        raise BadData("it is not a regular file")
+    decoded = 0
+    try:
+        content = _mapped(path)
+        with _open(content) as file:
+            footer, schema = file.metadata, file.schema
+            names = {schema.column(number).path.split(".")[0] for number in range(footer.num_columns)}
+            if more := sorted(names - set(columns)):
+                raise BadData(f"its column {_shown(more)} is not allowed; allowed are {', '.join(columns)}")
+            if len(file.schema_arrow.names) != len(names):
+                raise BadData("it has a column twice")
+            notes = footer.metadata or {}
+            if other := [key.decode("utf-8", "replace") for key in notes if key not in (*IGNORED, *_OF_DATASETS)]:
+                raise BadData(f"it has the metadata {_shown(other)}, which is not allowed")
+            _check_rows(footer.num_rows, len(content), MOST_ROWS)
+            for chunk, _, found in _chunks(footer, content):
+                texts = chunk.physical_type == "BYTE_ARRAY"
+                largest = _largest_entry(found, chunk.compression, content) if texts else 0
+                decoded += _decoded(found, _PLACE if texts else _NUMBER, largest)
+        check_growth(decoded, len(content))
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
+        raise BadData(f"it is no Parquet file that can be read: {' '.join(str(error).split())[:500]}") from error
+    return bytes(notes.get(_OF_DATASETS[0], b""))
+
+
+def _check_rows(rows: int, size: int, most: int) -> None:
+    """Refuse more rows than allowed, or than distinct ids in a file of this size could have; raises `BadData`."""
+    if rows > (most := min(most, max(_FEW_ROWS, ROWS_PER_BYTE * size))):
+        raise BadData(f"it has {rows:,} rows in {size:,} bytes, but at most {most:,} are allowed")
+
+
+def check_growth(decoded: int, size: int) -> None:
+    """Refuse a file that would be far larger when decoded; raises `BadData`.
+
+    Args:
+        decoded: Size of the decoded content in bytes.
+        size: Size of the file in bytes.
+    """
+    if decoded > (most := max(ALWAYS_ALLOWED, MOST_GROWTH * size)):
+        raise BadData(f"its {size:,} bytes are {decoded:,} when decoded, but at most {most:,} are allowed")
+
+
+def _mapped(path: Path) -> Content:
+    """Return the content of a file, read as it is needed."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
+
+
+def _chunks(footer: "pq.FileMetaData", content: Content) -> Iterator[tuple["pq.ColumnChunkMetaData", int, list[Page]]]:
+    """Yield each column chunk with the number of its rows and its pages."""
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            start = chunk.dictionary_page_offset or chunk.data_page_offset
+            yield chunk, group.num_rows, list(pages(content, start, chunk.total_compressed_size))
+
+
+def _decoded(found: Collection[Page], width: int, largest: int = 0) -> int:
+    """Return the largest possible size of the decoded values of a column chunk, from the headers of its pages.
+
+    Args:
+        found: Pages of the chunk.
+        width: Bytes of a value in memory, or of its place for texts.
+        largest: Size of the largest entry of its dictionary.
+    """
+    by_place = sum(page.values for page in found if page.encoding in BY_DICTIONARY)
+    stored, values = (sum(getattr(page, name) for page in found) for name in ("uncompressed", "values"))
+    return int(max(stored, width * values, largest * by_place))
+
+
+def _largest_entry(found: Collection[Page], compression: str, content: Content) -> int:
+    """Return the size of the largest text or recording in the dictionary of a column chunk; raises `BadData`."""
+    import pyarrow as pa
+
+    largest = 0
+    for page in found:
+        if page.values or not page.uncompressed:
+            continue
+        if compression not in _COMPRESSIONS:
+            raise BadData(f"it is compressed by {compression}; allowed are {', '.join(_COMPRESSIONS)}")
+        check_growth(page.uncompressed, len(content))
+        entries = content[page.start : page.start + page.compressed]
+        if compression != "UNCOMPRESSED":
+            entries = pa.Codec(compression.lower()).decompress(entries, page.uncompressed, asbytes=True)
+        place = 0
+        while place < len(entries):
+            size = int.from_bytes(entries[place : place + 4], "little")
+            largest, place = max(largest, size), place + 4 + size
+    return largest
+
+
+def _open(content: Content, **options: Any) -> "pq.ParquetFile":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -176,8 +300,7 @@ def _check(file: "pq.ParquetFile", wanted: TableFormat, content: bytes) -> list[
     allowed = (*IGNORED, *wanted.metadata)
     if more := [key.decode("utf-8", "replace") for key in footer.metadata or {} if key not in allowed]:
         raise BadData(f"it has the metadata {_shown(more)}, which is not allowed")
-    if rows > wanted.rows:
-        raise BadData(f"it has {rows:,} rows, but at most {wanted.rows:,} are allowed")
+    _check_rows(rows, len(content), wanted.rows)
     if rows * count > MOST_CELLS:
         raise BadData(f"it has {rows:,} rows and {count:,} columns, but at most {MOST_CELLS:,} cells are allowed")
     _check_sizes(footer, leaves, content)
@@ -211,7 +334,7 @@ def _check_sizes(footer: "pq.FileMetaData", leaves: Sequence[_Leaf], content: by
     groups = footer.num_row_groups
     if groups > 1 + footer.num_rows // _ROWS_PER_GROUP:
         raise BadData(f"it has {groups:,} row groups for {footer.num_rows:,} rows")
-    used = total = cells = 0
+    used = total = cells = decoded = 0
     for number in range(groups):
         group = footer.row_group(number)
         for place, leaf in enumerate(leaves):
@@ -233,8 +356,10 @@ def _check_sizes(footer: "pq.FileMetaData", leaves: Sequence[_Leaf], content: by
             if chunk.total_compressed_size > size + _FOOTER * max(len(found), 1):
                 raise BadData(f"its column {_shown([leaf.name])} has bytes that belong to no value")
             used, total, cells = used + chunk.total_compressed_size, total + size, cells + values
+            decoded += _decoded(found, _PLACE if leaf.kind == "text" else _NUMBER)
     if total > MOST_BYTES:
         raise BadData(f"it has {total:,} bytes when decompressed, but at most {MOST_BYTES:,} are allowed")
+    check_growth(decoded, len(content))
     if cells > MOST_CELLS:
         raise BadData(f"it has {cells:,} values, but at most {MOST_CELLS:,} are allowed")
     spare = _FOOTER + max(groups, 1) * sum(

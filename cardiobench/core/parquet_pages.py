@@ -5,6 +5,7 @@ https://github.com/apache/parquet-format (PageHeader, in the compact protocol of
 """
 
 from collections.abc import Iterator
+from mmap import mmap
 from typing import Any, NamedTuple
 
 PLAIN_ENCODINGS = {
@@ -16,21 +17,32 @@ PLAIN_ENCODINGS = {
     9: "BYTE_STREAM_SPLIT",
 }
 """Encodings whose pages are about as large as their values, or as their distinct values."""
+BY_DICTIONARY = (2, 8)
+"""Encodings whose pages have places in the dictionary of their column, so that a few bytes are any number of values."""
 _UNCOMPRESSED, _COMPRESSED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
 _ENCODING = {_DATA: 2, _DICTIONARY: 2, _DATA_2: 4}
 _DEEPEST = 8
 _VARINT_BYTES = 10
 
 
+Content = bytes | mmap
+"""A file, in memory or mapped."""
+
+
 class Page(NamedTuple):
-    """Size of a page in bytes, its encoding (None for a page without values), and the number of its values."""
+    """Size of a page in bytes, its encoding (None for a page without values), and the number of its values.
+
+    A dictionary has no values of its own. `start` and `compressed` are the place of the content in the file.
+    """
 
     uncompressed: int
     encoding: int | None
     values: int
+    start: int
+    compressed: int
 
 
-def pages(content: bytes, start: int, length: int) -> Iterator[Page]:
+def pages(content: Content, start: int, length: int) -> Iterator[Page]:
     """Yield the pages of a column chunk.
 
     Args:
@@ -51,13 +63,13 @@ def pages(content: bytes, start: int, length: int) -> Iterator[Page]:
             raise ValueError(f"a page has the sizes {uncompressed} and {compressed}")
         encodings = (header[kind].get(place) for kind, place in _ENCODING.items() if isinstance(header.get(kind), dict))
         values = (header[kind].get(1, 0) for kind in (_DATA, _DATA_2) if isinstance(header.get(kind), dict))
-        yield Page(uncompressed, next(encodings, None), next(values, 0))
+        yield Page(uncompressed, next(encodings, None), next(values, 0), position, compressed)
         position += compressed
     if position != end:
         raise ValueError(f"its pages end at {position}, but its column ends at {end}")
 
 
-def _struct(content: bytes, position: int, end: int, depth: int = 0) -> tuple[dict[int, Any], int]:
+def _struct(content: Content, position: int, end: int, depth: int = 0) -> tuple[dict[int, Any], int]:
     """Return the fields of a struct by id, and the position behind it."""
     fields: dict[int, Any] = {}
     name = 0
@@ -71,7 +83,7 @@ def _struct(content: bytes, position: int, end: int, depth: int = 0) -> tuple[di
     return fields, position + 1
 
 
-def _value(content: bytes, position: int, end: int, kind: int, depth: int) -> tuple[Any, int]:
+def _value(content: Content, position: int, end: int, kind: int, depth: int) -> tuple[Any, int]:
     """Return a value of a Thrift type, and the position behind it; texts are skipped."""
     if kind in (1, 2):
         return kind == 1, position
@@ -89,13 +101,13 @@ def _value(content: bytes, position: int, end: int, kind: int, depth: int) -> tu
     raise ValueError(f"a page header has a field of type {kind}")
 
 
-def _integer(content: bytes, position: int, end: int) -> tuple[int, int]:
+def _integer(content: Content, position: int, end: int) -> tuple[int, int]:
     """Return a zigzag-encoded integer, and the position behind it."""
     value, position = _varint(content, position, end)
     return (value >> 1) ^ -(value & 1), position
 
 
-def _varint(content: bytes, position: int, end: int) -> tuple[int, int]:
+def _varint(content: Content, position: int, end: int) -> tuple[int, int]:
     value = 0
     for place in range(_VARINT_BYTES):
         byte = _byte(content, position + place, end)
@@ -105,7 +117,7 @@ def _varint(content: bytes, position: int, end: int) -> tuple[int, int]:
     raise ValueError("a page header has an endless number")
 
 
-def _byte(content: bytes, position: int, end: int) -> int:
+def _byte(content: Content, position: int, end: int) -> int:
     if position >= end:
         raise ValueError("a page header is cut off")
     return content[position]

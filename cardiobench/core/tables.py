@@ -13,11 +13,15 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from cardiobench.core.errors import BadPredictions, MissingData, first_n
+from cardiobench.core.errors import BadData, BadPredictions, MissingData, first_n
 from cardiobench.core.foreign import check_cells
 from cardiobench.core.io import write_atomic
 
 MOST_COLUMNS = 100_000
+LONGEST_CSV = 1 << 30
+"""Maximum size of a CSV file in bytes."""
+MOST_CELLS = 100_000_000
+"""Maximum number of rows times columns of a CSV file."""
 TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
 """String type for columns of mostly unique texts: needs a fifth of the memory of Python strings, but is slow for access
 by row."""
@@ -70,6 +74,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         check_cells(path)
         table = pd.read_parquet(path)
+    except BadData as error:  # Limits.
+        raise ValueError(str(error)) from None
     except (KeyError, TypeError) as error:  # Part of the column metadata written by pandas.
         raise ValueError(f"its pandas metadata is damaged: {error}") from error
     return _indexed_by_place(_with_single_columns(table, path.name))
@@ -89,6 +95,8 @@ def _indexed_by_place(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
+    if (size := path.stat().st_size) > LONGEST_CSV:
+        raise ValueError(f"it has {size:,} bytes, but at most {LONGEST_CSV:,} are allowed")
     content = path.read_bytes()
     encoding = encoding_of(content)
     if encoding == "utf-8-sig" and (zero := content.find(b"\0")) >= 0:
@@ -98,6 +106,12 @@ def _read_csv(path: Path) -> pd.DataFrame:
     separator = separator_of(first_line)
     if first_line.count(separator) >= MOST_COLUMNS:
         raise ValueError(f"it has more than {MOST_COLUMNS} columns")
+    lines, columns = content.count(b"\n"), first_line.count(separator) + 1
+    del content
+    if lines * columns > MOST_CELLS:
+        raise ValueError(
+            f"it has {lines:,} lines and {columns:,} columns, but at most {MOST_CELLS:,} cells are allowed"
+        )
     options = {"sep": separator, "dtype": str, "keep_default_na": False, "encoding": encoding, "compression": None}
     header = pd.read_csv(path, header=None, nrows=1, **options).iloc[0].str.strip().str.lower().tolist()
     repeated = {name for name, count in Counter(header).items() if name and count > 1}

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cardiobench.core.errors import BadData, CardioBenchError, MissingData
+from cardiobench.core.errors import BadData, BadMedia, CardioBenchError, MissingData
 from cardiobench.core.tables import read_table
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.fingerprints import fingerprints
@@ -81,7 +81,12 @@ class PreparedDataset(OpenDataset):
         return np.zeros(len(rows), dtype=bool)
 
     def _decode(self, row: Mapping[str, Any], sampling: FrameSampling | None) -> Clip | Ecg:
-        return decode({**self.dataset[self._places[row["id"]]], "key_frame": row.get("key_frame")}, sampling)
+        stored = self.dataset[self._places[row["id"]]]
+        media = stored.get("video") or stored.get("image")
+        if stored.get("ecg") is None and (not isinstance(media, Mapping) or media.get("bytes") is None):
+            # A path could name any file of this machine.
+            raise BadMedia(f"{row['id']}: {self.raw} does not contain this recording. Prepare the dataset again.")
+        return decode({**stored, "key_frame": row.get("key_frame")}, sampling)
 
 
 def read_left_out(folder: Path) -> pd.DataFrame:
@@ -115,7 +120,7 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
         BadData: The folder was made by another version of the dataset, or a file was changed.
     """
     note = read_note(folder, spec)
-    check_files(folder, note, verify=verify)
+    check_files(folder, note, spec, verify=verify)
     dataset = _joined(folder, spec)
     media = [name for name in ("video", "image", "ecg") if name in dataset.features]
     frame = dataset.remove_columns(media).to_pandas()
@@ -145,7 +150,7 @@ def load_prepared(folder: Path, spec: DatasetSpec) -> Any:
     Raises:
         BadData: The folder was made by another version of the dataset, or a file was changed.
     """
-    check_files(folder, read_note(folder, spec))
+    check_files(folder, read_note(folder, spec), spec)
     return _load_parquet(folder, spec)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,15 @@ from typing import Any
 from cardiobench.core.config import default_cache
 from cardiobench.core.errors import BadData, UnwritableOutput, first_n
 from cardiobench.core.file_state import file_state
+from cardiobench.core.foreign import check_recordings
 from cardiobench.core.io import parse_json, sha256_of_file, sha256_of_json, write_json
-from cardiobench.data.prepared_labels import LABELS
+from cardiobench.data.prepared_labels import LABELS, SCHEMA
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.results.record import CHECKSUM, Part, checksum, type_adapter
 
 NOTE = "cardiobench.json"
+CHECKS = 1
+"""Version of the checks of a file whose digest is cached."""
 LEFT_OUT = "left_out.parquet"
 """File with the rows of the release whose recording is not in the folder, which lower the coverage."""
 
@@ -123,27 +127,33 @@ def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
     return note
 
 
-def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> None:
-    """Compare the files of a prepared folder with the digests in its note.
+def check_files(folder: Path, note: Preparation, spec: DatasetSpec, *, verify: bool = False) -> None:
+    """Compare the files of a prepared folder, which may be somebody else's, with the digests in its note.
 
-    Matching digests are cached together with the state of the file, so that the next opening reads no file.
+    Columns and sizes of the tables are checked before they are decoded. Matching digests are cached together with the
+    state of the file, so that the next opening reads no file.
 
     Args:
         folder: Prepared folder.
         note: Note of the folder.
+        spec: The dataset.
         verify: Whether to read every file regardless of the cache.
 
     Raises:
-        BadData: A file was changed, added or removed; the message has both digests and the next action.
+        BadData: A file was changed, added or removed, or has other columns or sizes than `prepare` writes; the message
+            has both values and the next action.
     """
-    kept_in = default_cache() / "prepared" / f"{sha256_of_json(str(folder.resolve()))[:32]}.json"
+    kept_in = default_cache() / "prepared" / f"{sha256_of_json([CHECKS, str(folder.resolve())])[:32]}.json"
     matched = {} if verify else _kept(kept_in)
     states: dict[str, Any] = {}
     changed: dict[str, str] = {}
     for path in sorted({*note.digests, *_tables(folder, note)}):
         expected, state = note.digests.get(path), _state(folder / path)
-        if matched.get(path) != [expected, *state] and expected != (found := _digest(folder / path)):
-            changed[path] = _difference(expected, found)
+        if matched.get(path) != [expected, *state]:
+            if expected != (found := _digest(folder / path)):
+                changed[path] = _difference(expected, found)
+            else:
+                _check_table(path, folder, spec)
         states[path] = [expected, *state]
     if changed:
         (first, difference), *others = changed.items()
@@ -154,6 +164,35 @@ def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> Non
     if states != matched:
         with contextlib.suppress(UnwritableOutput):  # A failed write only costs time at the next opening.
             write_json(states, kept_in)
+
+
+def _check_table(path: str, folder: Path, spec: DatasetSpec) -> None:
+    """Check columns, types and sizes of a table of recordings or labels before it is decoded; raises `BadData`."""
+    from cardiobench.data.builder import features
+
+    if path == LEFT_OUT:
+        return  # A table like those of users, checked when it is read.
+    expected = {} if path.startswith(f"{LABELS}/") else features(spec).to_dict()
+    try:
+        notes = check_recordings(folder / path, expected or SCHEMA.names)
+        stated = parse_json(notes).get("info", {}).get("features", {}) if notes and expected else {}
+        for name, kind in stated.items():
+            if (found := _type(kind)) != (own := _type(expected.get(name))):
+                raise BadData(f"its column {name[:60]} has the type {found}, expected {own}")
+    except (BadData, AttributeError) as error:
+        raise BadData(f"{folder / path}: {error}. {_advice(folder, spec.name)}") from error
+
+
+def _type(kind: Any) -> str:
+    """Return the type of a column as `datasets` names it, and whether it is decoded when it is read."""
+    if not isinstance(kind, Mapping):
+        return f"{kind!r:.60}"
+    decoded = (
+        " that is decoded"
+        if kind.get("decode", kind.get("_type") in ("Image", "Video", "Audio", "Pdf", "Nifti"))
+        else ""
+    )
+    return f"{kind.get('_type')!s:.60}{decoded}"
 
 
 def changed_files(folder: Path, note: Preparation) -> list[str]:

@@ -87,7 +87,7 @@ class Rules:
             raise BadData(f"{error} Its options and units are not known here") from error
         if isinstance(made, PredictionProtocol):
             made.check(self.task)
-            if not _has_variant(made, self.task, variant):
+            if not has_variant(made, self.task, variant):
                 raise BadData(f"{name} has no variant '{variant}' for {self.task.name}")
         elif made is not None and not self.claimed.options:
             raise BadData(
@@ -174,7 +174,7 @@ class Rules:
         }
 
 
-def _has_variant(made: PredictionProtocol, task: Task, variant: str) -> bool:
+def has_variant(made: PredictionProtocol, task: Task, variant: str) -> bool:
     """Return whether a run produces results of the variant."""
     return _without_conditions(task, variant) in made.result_variants(task)
 

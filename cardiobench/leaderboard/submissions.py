@@ -2,9 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 
+from cardiobench.core.errors import CardioBenchError
+from cardiobench.data import catalog
 from cardiobench.leaderboard.boards import condition_of
 from cardiobench.leaderboard.choice import card_of
+from cardiobench.leaderboard.rebuild import has_variant
+from cardiobench.protocols import protocol
+from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.best_of import best_of
 
@@ -23,12 +29,23 @@ Question = tuple[str, str, str, str, str]
 def question_of(entry: ResultEntry) -> Question:
     """Return what an entry is a try at.
 
-    The variant of predictions from elsewhere is free text and does not tell questions apart. Neither does the name or
-    revision of a model without a card, because its owner chooses them.
+    The variant of predictions from elsewhere is free text and does not tell questions apart. Neither does a variant that
+    the protocol does not have, nor the name or revision of a model without a card, because its owner chooses them.
     """
     result, card = entry.result, card_of(entry.result)
-    label = result.protocol if result.external else result.label
+    known = not result.external and _is_variant(result.task, result.protocol, result.variant)
+    label = result.label if known else result.protocol
     return entry.pushed_by, result.task, _condition(entry), label, card.id if card else ""
+
+
+@cache
+def _is_variant(task: str, name: str, variant: str) -> bool:
+    """Return whether runs of a protocol give the variant; those of tasks and protocols that are not known here are not checked."""
+    try:
+        known, made = catalog.task(task), protocol(name)
+    except CardioBenchError:
+        return True
+    return not isinstance(made, PredictionProtocol) or has_variant(made, known, variant)
 
 
 def _condition(entry: ResultEntry) -> str:

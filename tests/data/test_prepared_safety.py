@@ -5,17 +5,21 @@ import hashlib
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pydicom
 import pytest
 from pydicom.encaps import encapsulate, generate_frames
 from pydicom.uid import JPEGBaseline8Bit
 
 import cardiobench
-from cardiobench.core.errors import BadData, LicenceError
-from cardiobench.core.io import sha256_of_file
-from cardiobench.data import open_dataset, prepared_note
+from cardiobench.core.errors import BadData, BadMedia, LicenceError
+from cardiobench.core.io import sha256_of_file, write_json
+from cardiobench.data import open_dataset, prepared, prepared_note
+from cardiobench.data.catalog import spec
 from cardiobench.data.media.deidentify import KEPT, deidentified
 from cardiobench.data.prepare import prepare
 from cardiobench.data.prepared import find_prepared
@@ -148,6 +152,79 @@ def test_second_opening_skips_digests_unless_verify(tmp_path, monkeypatch):
     read.clear()
     open_dataset("georgia", tmp_path)
     assert read == names[:1]
+
+
+def stored(kind, **columns):
+    """Return a file of recordings as `datasets` writes it, with a type of the first column and more columns."""
+    table = pa.table({"id": ["r0"], **{name: [value] for name, value in columns.items()}})
+    notes = {"info": {"features": {"id": kind}}}
+    return table.replace_schema_metadata({"huggingface": json.dumps(notes)})
+
+
+def zeros(rows, length):
+    """Return a list of zeros in each row."""
+    places = pa.array(range(0, rows * length + 1, length), pa.int32())
+    return pa.ListArray.from_arrays(places, pa.repeat(pa.scalar(0.0, pa.float32()), rows * length))
+
+
+TEXT = {"dtype": "string", "_type": "Value"}
+SHARDS = {
+    "a column of another name": (stored(TEXT, payload="x"), "its column payload is not allowed"),
+    "a column that is decoded": (
+        stored({"_type": "Image"}),
+        "its column id has the type Image that is decoded, expected Value",
+    ),
+    "other metadata": (stored(TEXT).replace_schema_metadata({"token": "x"}), "it has the metadata token, which is not"),
+    "a list instead of a type": (stored([TEXT]), r"its column id has the type \[.*, expected Value"),
+    "many rows": (pa.table({"id": pa.repeat("r0", 2_000_000)}), "it has 2,000,000 rows in"),
+    "one text many times": (pa.table({"id": pa.repeat("x" * 50_000, 20_000)}), r"its [\d,]+ bytes are 1,000,000,000"),
+    "zeros": (pa.table({"fs": pa.repeat(0.0, 99_999), "ecg": zeros(99_999, 100)}), r"its [\d,]+ bytes are 80,"),
+    "a table that is cut": (None, "it is no Parquet file that can be read"),
+}
+
+
+@pytest.mark.parametrize("case", SHARDS)
+def test_hostile_recordings_of_a_prepared_folder_are_refused_before_they_are_decoded(tmp_path, monkeypatch, case):
+    """Check files that their own note lists, as in a folder of a stranger."""
+    table, reason = SHARDS[case]
+    folder = ecgs(tmp_path)
+    shard = min((folder / "data").glob("*.parquet"))
+    if table is None:
+        shard.write_bytes(shard.read_bytes()[:-9])
+    else:
+        pq.write_table(table, shard, compression="zstd")
+    noted = prepared_note.read_note(folder, spec("georgia"))
+    write_json(
+        replace(noted, shards={**noted.shards, shard.name: sha256_of_file(shard)}).to_json(),
+        folder / "cardiobench.json",
+    )
+    monkeypatch.setattr(prepared, "_load_parquet", None)
+    for read in (open_dataset, cardiobench.load_dataset):
+        with pytest.raises(BadData, match=rf"{shard.name}: {reason}.* Make it again"):
+            read("georgia", tmp_path)
+
+
+def test_row_of_a_prepared_folder_names_no_file_of_this_machine(tmp_path):
+    write_twin("hmc_qu", tmp_path / "raw", patients=4)
+    folder = prepare("hmc_qu", tmp_path / "raw", tmp_path / "out")
+    secret = tmp_path / "secret.avi"
+    secret.write_bytes(next((tmp_path / "raw").rglob("*.avi")).read_bytes())
+    shard = min((folder / "data").glob("*.parquet"))
+    table = pq.read_table(shard)
+    media = [{"bytes": None, "path": str(secret)}] * len(table)
+    place = table.column_names.index("video")
+    pq.write_table(
+        table.set_column(place, table.schema.field("video"), pa.array(media, table.schema.field("video").type)), shard
+    )
+    noted = prepared_note.read_note(folder, spec("hmc_qu"))
+    write_json(
+        replace(noted, shards={**noted.shards, shard.name: sha256_of_file(shard)}).to_json(),
+        folder / "cardiobench.json",
+    )
+    dataset = open_dataset("hmc_qu", folder)
+    number = dataset.frame["id"].tolist().index(pq.read_table(shard)["id"][0].as_py())
+    with pytest.raises(BadMedia, match="does not contain this recording"):
+        dataset.recording(number)
 
 
 def test_manifest_with_forged_digests_is_refused(tmp_path):

@@ -49,6 +49,11 @@ def tall(table: pa.Table) -> pa.Table:
     return pa.table({name: pa.repeat(table[name][0], rows) for name in table.column_names[:3]})
 
 
+def hollow(table: pa.Table) -> pa.Table:
+    """Return fewer rows than the limit, which take 33 KB as a file and 59 MB in memory."""
+    return pa.table({name: pa.repeat(table[name][0], 2_000_000) for name in table.column_names[:3]})
+
+
 def in_field_metadata(table: pa.Table) -> pa.Table:
     fields = [one.with_metadata({"note": "x" * 1_000_000}) for one in table.schema]
     return table.cast(pa.schema(fields))
@@ -88,6 +93,7 @@ HOSTILE: dict[str, Callable[[pa.Table], bytes]] = {
     "bytes": lambda table: parquet(as_bytes(table)),
     "a long text": lambda table: parquet(long_text(table), compression="zstd"),
     "many rows": lambda table: parquet(tall(table), compression="zstd"),
+    "many rows in few bytes": lambda table: parquet(hollow(table), compression="zstd"),
     "a token in the metadata": lambda table: parquet(table.replace_schema_metadata({"token": "hf_" + "a" * 30})),
     "a blob in the pandas metadata": lambda table: parquet(table.replace_schema_metadata({"pandas": "x" * 1_000_000})),
     "a blob in the metadata of a field": lambda table: parquet(in_field_metadata(table)),

@@ -28,6 +28,12 @@ TRIES = {
     "names of their own": [try_of(number, name=f"bob/net{number}") for number in range(20)],
     "revisions": [try_of(number, revision=f"r{number}") for number in range(20)],
     "variants of predictions": [try_of(number, variant=f"mine{number}", **FOREIGN) for number in range(20)],
+    "variants that the protocol does not have": [try_of(number, variant=f"mine{number}") for number in range(20)],
+    "seeds": [replace(one, stamp={**one.stamp, "seed": number}) for number, one in enumerate(map(try_of, range(20)))],
+    "options": [try_of(number, options={"refits": number}) for number in range(20)],
+    "noise in the sixth digit": [
+        consistent(value=0.7 + number / 1e6, model={"name": f"bob/{number}", "revision": "r"}) for number in range(20)
+    ],
     "a card and its alias": [try_of(number, name="CarDS-Yale/PanEcho") for number in range(20)],
 }
 

@@ -18,7 +18,7 @@ from cardiobench.models.base import Encoder
 from cardiobench.models.custom import BaseEncoder
 from cardiobench.models.device import device_of
 from cardiobench.models.files import first_line
-from cardiobench.protocols.training.identity import CHECKSUM, check_checksum, check_finite, checksum_of
+from cardiobench.protocols.training.identity import CHECKSUM, KEY, check_checksum, check_finite, checksum_of, key_of
 
 COMPONENT = "finetuned model"
 VERSION = 1
@@ -26,7 +26,10 @@ FACTS = "finetune"
 
 
 def save(network: FinetunedNetwork, path: Path, facts: Mapping[str, Any]) -> None:
-    """Save trained parameters, all buffers and JSON metadata to a safetensors file."""
+    """Save trained parameters, all buffers and JSON metadata to a safetensors file.
+
+    The metadata have the key of the training, which names its settings, device, seed and rate, and a checksum.
+    """
     trained = {name for name, one in network.named_parameters() if one.requires_grad}
     state = network.state_dict()
     tensors = {
@@ -34,7 +37,7 @@ def save(network: FinetunedNetwork, path: Path, facts: Mapping[str, Any]) -> Non
         for name, value in state.items()
         if name in trained or name == "scale"
     }
-    stated = json.dumps(dict(facts), sort_keys=True)
+    stated = json.dumps({**facts, KEY: key_of(path)}, sort_keys=True)
     text = {FACTS: stated, CHECKSUM: checksum_of([stated, dict(sorted(tensors.items()))])}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, lambda place: place.write_bytes(to_bytes(tensors, text)))
@@ -45,11 +48,11 @@ def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
 
     Args:
         encoder: Frozen model used in training; it does not change.
-        path: Path of the weights.
+        path: Path of the weights, with the folder and the name under which they were saved.
 
     Raises:
-        BadModel: The file is damaged, belongs to another model or revision, or has weights that do not fit or are not
-            finite.
+        BadModel: The file is damaged, belongs to another training, seed, model or revision, or has weights that do not
+            fit or are not finite.
     """
     try:
         with safe_open(path, "pt") as file:
@@ -62,6 +65,11 @@ def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
         raise BadModel(
             f"{path} holds no weights that {FACTS} trained ({first_line(error)}). Give a file that a result names as its weights."
         ) from None
+    if (key := facts.get(KEY)) != key_of(path):
+        raise BadModel(
+            f"{path} contains the weights of {key or 'an unknown training'}, not of {key_of(path)}. Give it the folder and the "
+            "name that a result states, or train again."
+        )
     wanted, given = (facts.get("model"), facts.get("revision")), (encoder.name, encoder.revision)
     if wanted != given:
         raise BadModel(

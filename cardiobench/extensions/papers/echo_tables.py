@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -12,6 +13,7 @@ from cardiobench.extensions.papers.anchors import PublishedScore, human_ceilings
 from cardiobench.extensions.papers.floor_table import task_floors
 from cardiobench.report.grid import Block, Grid, GridCell, mark_best
 from cardiobench.report.overview import ranked
+from cardiobench.report.probe_gain import BEFORE, probes_of
 from cardiobench.results.formatting import FLOOR_MEANING
 from cardiobench.results.score_result import ScoreResult
 
@@ -26,6 +28,8 @@ DIAGNOSED = (
     "tmed2/as",
     *(f"segrwma/rwma_{view}" for view in ("a2c", "a3c", "a4c")),
 )
+PROBED = tuple(task for task in (*MEASURED, *DIAGNOSED) if not task.endswith(("/ef", "/as")))
+"""The nine columns of Table 2, which has no ejection fraction and no aortic stenosis."""
 VIEWED = (
     *(
         f"{name}/view_named"
@@ -40,6 +44,11 @@ NOTE = (
     "† one class in the test set: its F1, in no ranking. Floor: " + FLOOR_MEANING + ". People: agreement of "
     "readers in other studies and settings, never the ceiling. Published: as printed, on the authors' own run."
 )
+NOTE_OF_CHANGES = (
+    "Δ: how much better the probe is than the same model's score without training, from the printed digits; for published "
+    "scores Table 2 against Table 1. Of several scores without training the first counts: zero-shot by the most similar "
+    "prompt, then other zero-shot readings, then the model's own heads. It needs the results of Table 1 in the same folder."
+)
 PAPER = "arXiv:2510.00520"
 ONE_CLASS = "accuracy"  # Ranking metric of a classification with a single class in the test set.
 
@@ -53,17 +62,19 @@ class Layout:
         title: Title of the reproduced table.
         tasks: Tasks in the columns.
         protocols: Protocols whose results form the rows.
+        beside: Number of the table from whose scores each score has a difference, in a column of its own; 0 for none.
     """
 
     number: int
     title: str
     tasks: tuple[str, ...]
     protocols: tuple[str, ...]
+    beside: int = 0
 
 
 LAYOUTS = (
     Layout(1, "Zero-shot and the models' own heads", (*MEASURED, *DIAGNOSED), ("zero_shot", "native")),
-    Layout(2, "Probe on frozen embeddings", (*MEASURED, *DIAGNOSED), ("probe", "probe_paper")),
+    Layout(2, "Probe on frozen embeddings", PROBED, ("probe",), beside=1),
     Layout(3, "View recognition, zero-shot and the models' own heads", VIEWED, ("zero_shot", "native")),
 )
 
@@ -95,27 +106,79 @@ def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[s
         if result.task in ours.get(label, {}):  # Show another configuration of the same model in a separate row.
             label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
         ours.setdefault(label, {})[result.task] = result
-    theirs: dict[str, dict[str, PublishedScore]] = {}
-    for task in layout.tasks:
-        for row in published_scores(task):
-            if row.source == f"{PAPER} Table {layout.number}":
-                theirs.setdefault(f"{row.model}, published", {})[task] = row
+    theirs, before = _published(layout.number, layout.tasks), _published(layout.beside, layout.tasks)
     floors = [GridCell("–" if math.isnan(v := floor(task)) else _number(task, v)) for task in layout.tasks]
+    rows = {label: [_ours(own.get(task)) for task in layout.tasks] for label, own in ours.items()}
+    printed = {
+        f"{model}, published": [_theirs(own.get(task)) for task in layout.tasks] for model, own in theirs.items()
+    }
     blocks = [
         (("floor", tuple(floors)), ("people, in other settings", tuple(_people(task) for task in layout.tasks))),
-        _block({label: [_ours(own.get(task)) for task in layout.tasks] for label, own in ours.items()}, layout.tasks),
-        _block(
-            {label: [_theirs(own.get(task)) for task in layout.tasks] for label, own in theirs.items()}, layout.tasks
-        ),
+        _block(rows, layout.tasks),
+        _block(printed, layout.tasks),
     ]
-    head = ("model", *(f"{task} {'↓' if _measured(task) else '↑'}" for task in layout.tasks))
+    head = tuple(f"{task} {'↓' if _measured(task) else '↑'}" for task in layout.tasks)
+    if layout.beside:
+        changes = {
+            **{label: [_change(own.get(task), results) for task in layout.tasks] for label, own in ours.items()},
+            **{
+                f"{model}, published": [
+                    _published_change(own.get(task), before.get(model, {}).get(task)) for task in layout.tasks
+                ]
+                for model, own in theirs.items()
+            },
+        }
+        empty = [GridCell()] * len(layout.tasks)
+        blocks = [
+            tuple((label, _between(cells, changes.get(label, empty))) for label, cells in block) for block in blocks
+        ]
+        head = _between(head, [f"Δ {task} ↑" for task in layout.tasks])
     return Grid(
         f"echo_table_{layout.number}",
         f"Table {layout.number}. {layout.title}",
-        head,
+        ("model", *head),
         tuple(block for block in blocks if block),
-        NOTE,
+        f"{NOTE} {NOTE_OF_CHANGES}" if layout.beside else NOTE,
     )
+
+
+def _between(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the entries of two sequences in turn."""
+    return tuple(one for pair in zip(first, second, strict=True) for one in pair)
+
+
+def _published(table: int, tasks: Sequence[str]) -> dict[str, dict[str, PublishedScore]]:
+    """Return model -> task -> published score of a table of the paper; empty for no table."""
+    found: dict[str, dict[str, PublishedScore]] = {}
+    for task in tasks:
+        for row in published_scores(task):
+            if row.source == f"{PAPER} Table {table}":
+                found.setdefault(row.model, {})[task] = row
+    return found
+
+
+def _change(after: ScoreResult | None, results: Sequence[ScoreResult]) -> GridCell:
+    """Return how much better a probe is than the same model without training, from the scores as printed."""
+    if after is None:
+        return GridCell()
+    earlier = [one for one in results if one.protocol in BEFORE and after in probes_of(one, list(results))]
+    first = min(earlier, key=lambda one: (BEFORE.index(one.protocol), one.variant), default=None)
+    if first is None or math.isnan(first.score.value) or math.isnan(after.score.value):
+        return GridCell()
+    old, new = (round(one.number().factor * published_quantity(one), 2) for one in (first, after))
+    return GridCell(_signed(old - new if _measured(after.task) else new - old))
+
+
+def _published_change(after: PublishedScore | None, before: PublishedScore | None) -> GridCell:
+    """Return how much better a printed score of Table 2 is than that of Table 1."""
+    if after is None or before is None:
+        return GridCell()
+    old, new = float(before.printed), float(after.printed)
+    return GridCell(_signed(old - new if _measured(after.task) else new - old))
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 2) + 0.0:+.2f}"
 
 
 def echo_numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save as to_bytes
 from sklearn.metrics import roc_auc_score
 
@@ -15,10 +16,11 @@ from cardiobench.extensions.finetune.adapt import groups_of
 from cardiobench.extensions.finetune.inputs import PreparedRecordings
 from cardiobench.extensions.finetune.protocol import Finetune
 from cardiobench.extensions.finetune.recipe import MODES, FinetuneRecipe
-from cardiobench.extensions.finetune.saved import FinetunedEncoder
+from cardiobench.extensions.finetune.saved import FACTS, FinetunedEncoder
 from cardiobench.models.load import load_model
 from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.training import loop
+from cardiobench.protocols.training.identity import CHECKSUM, checksum_of
 from tests.extensions.finetune.conftest import Tiny, data_of, signals
 from tests.protocols.conftest import BINARY, REGRESSION
 
@@ -191,6 +193,40 @@ def test_saved_weights_make_the_trained_model_again(data, encoder, tmp_path, mod
     for name in (*foreign, "none.safetensors"):
         with pytest.raises(BadModel, match=f"{name} holds no weights that finetune trained"):
             FinetunedEncoder(encoder, tmp_path / name)
+
+
+def with_nan(path, other):
+    """Set a weight to NaN, and state the new checksum."""
+    with safe_open(path, "pt") as opened:
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}
+        facts = opened.metadata()[FACTS]
+    tensors["head.bias"][0] = torch.nan
+    return to_bytes(tensors, {FACTS: facts, CHECKSUM: checksum_of([facts, dict(sorted(tensors.items()))])})
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (
+            with_nan,
+            r"cpu-0-0\.003\.safetensors holds no weights that finetune trained \(its weights head.bias are not finite",
+        ),
+        (
+            lambda path, other: other.read_bytes(),
+            r"contains the weights of .*/cpu-1-0\.003\.safetensors, not of .*/cpu-0-0",
+        ),
+    ],
+    ids=["NaN", "another seed"],
+)
+def test_weights_that_are_not_finite_or_of_another_seed_are_refused(data, encoder, tmp_path, content, reason):
+    training = replace(QUICK, epochs=1, seeds=2).prepare(replace(data, work=tmp_path), encoder)
+    for seed in (0, 1):
+        training.train(seed, 3e-3)
+    file, other = sorted(tmp_path.glob("*.safetensors"))
+    FinetunedEncoder(encoder, file)
+    file.write_bytes(content(file, other))
+    with pytest.raises(BadModel, match=reason):
+        FinetunedEncoder(encoder, file)
 
 
 def test_validation_patients_choose_one_rate_for_all_seeds(data, encoder):

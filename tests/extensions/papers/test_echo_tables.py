@@ -46,8 +46,41 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     # Table 1 of arXiv:2510.00520: EchoCLIP has 9.83 and SigLIP2 9.28 (the best) on CAMUS.
     assert table["EchoCLIP, published"]["camus/ef ↓"] == GridCell("9.83", 9.83, 2)
     assert table["SigLIP2, published"]["camus/ef ↓"].place == 1
-    assert rows(second)["org/one (probe)"]["tmed2/as ↑"].text == "90.00"
+    assert "tmed2/as ↑" not in second.head, "no column of Table 2"
     assert third.head[1] == "echonet_dynamic/view_named ↑" and len(third.head) == 9
+
+
+def paper_variant(made, variant):
+    return dataclasses.replace(made, model={**made.model, "revision": "r1", "preprocessing": {"variant": variant}})
+
+
+def test_table_2_has_nine_columns_and_the_change_from_table_1():
+    task = "echonet_lvh/ivsd"
+    metric = {"metric": "mae", "higher": False, "unit": "cm"}
+    zero = dataclasses.replace(result(0.6149, "org/one", task, **metric), protocol="zero_shot")
+    other = dataclasses.replace(zero, variant="expectation", overall={"mae": Estimate(0.1, 0.1, 0.1, 9, 9)})
+    own = dataclasses.replace(result(0.30, "org/two", task, **metric), protocol="native")
+    probes = [
+        dataclasses.replace(result(0.50, f"org/{name}", task, **metric), protocol="probe")
+        for name in ("one", "two", "new")
+    ]
+    views = dataclasses.replace(result(0.6, "org/one", "cardiacnet/asd"), protocol="zero_shot")
+    results = [
+        *(paper_variant(one, "paper") for one in (other, zero, own, views)),
+        *(paper_variant(one, "paper_probe") for one in (*probes, result(0.5, "org/one", "cardiacnet/asd"))),
+    ]
+    grid = echo_tables.echo_grids(results, floor=lambda task: 0.25)[1]
+    assert len(grid.head) == 1 + 2 * 9 and not any("/ef" in name or "/as " in name for name in grid.head)
+    table = rows(grid)
+    change = f"Δ {task} ↑"
+    assert table["org/one (probe)"][f"{task} ↓"].text == "0.50" and table["org/one (probe)"][change].text == "+0.11"
+    assert table["org/two (probe)"][change].text == "-0.20", "the model's own head"
+    assert table["org/new (probe)"][change].text == "–" and table["floor"][change].text == "–"
+    assert table["org/one (probe)"]["Δ cardiacnet/asd ↑"].text == "-10.00"
+    # EchoCLIP has 0.57 in Table 1 and 0.28 in Table 2 of arXiv:2510.00520, and 47.88 and 38.49 for ASD.
+    assert table["EchoCLIP, published"][change].text == "+0.29"
+    assert table["EchoCLIP, published"]["Δ cardiacnet/asd ↑"].text == "-9.39"
+    assert table["EchoFM, published"][change].text == "–", "not in Table 1"
 
 
 def test_generated_and_one_class_results_are_left_out():
@@ -100,7 +133,7 @@ def test_command_writes_markdown_latex_and_csv(tmp_path, capsys):
     assert main(["report", folder, "--layout", "paper", "--out", str(tmp_path / "none")]) == 2
     assert "no result belongs in a table of the papers" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
-    example_results.write_result(tmp_path / "r", "org/one", "camus/ef")
+    example_results.write_result(tmp_path / "r", "org/one", "echonet_lvh/lvidd")
     assert main(["report", folder, "--layout", "paper", "--out", str(tmp_path / "out")]) == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"paper_tables.md", "paper_tables.tex", "echo_table_2.csv"} <= names
