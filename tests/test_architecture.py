@@ -168,7 +168,6 @@ DIFFERENCES = {
     "cardiobench.scoring.ranking": "differences of means over tasks",
     "cardiobench.scoring.unpaired": "differences without predictions",
     "cardiobench.scoring.refits": "the variation of a difference over the training, added to its interval",
-    "cardiobench.protocols.task_scorer": "the change of one model from its own probe, with an interval and no decision",
 }
 """Modules that compute differences of models, by the formulas of `stats.paired`, for the one that decides."""
 CONSTANTS = {"MIN_PER_LABEL", "comparable_labels"}

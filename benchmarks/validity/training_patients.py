@@ -10,6 +10,7 @@ weights that both encoders share, plus its own noise. `LinearProbe` is fitted to
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,15 +20,13 @@ from benchmarks.validity.simulated import DRAWS, Promise
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.metrics.load import load_metric
-from cardiobench.metrics.metric import Metric
-from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.protocols.base import TaskData, aggregate
 from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.runner.evaluate import refit_answers
 from cardiobench.scoring.compare import paired_difference
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.refits import variation_of_answers
+from cardiobench.scoring.refits import Variation, same_draws, variation
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.paired import Difference
 
@@ -42,8 +41,22 @@ SIZES = {
 AREAS = (0.82, 0.85, 0.90)
 """AUROC of the best linear layer on an encoder that is compared with one of .80."""
 
-Pair = dict[str, tuple[Difference, Difference]]
-"""Number -> difference of two encoders over test patients alone, and with refits."""
+
+class Compared(NamedTuple):
+    """Difference of a number of two encoders: its value, over test patients alone, and the variation over refits."""
+
+    value: float
+    alone: Difference
+    varied: Variation
+    patients: int
+
+    @property
+    def refitted(self) -> Difference:
+        """The difference with the variation over refits added, as `compare` gives it."""
+        return self.varied.add_to(self.alone, self.value, self.patients)
+
+
+Pair = dict[str, Compared]
 
 
 def shift_of(area: float) -> float:
@@ -84,25 +97,24 @@ def probe_answers(data: TaskData, name: str) -> Predictions:
 def compared(sizes: tuple[int, int, int], seed: int, shifts: Sequence[float] = (SHIFT, SHIFT)) -> Pair:
     """Return the differences of two encoders, by the functions of `cardiobench.scoring.compare.compare`."""
     pairs = zip(two_encoders(sizes, seed, shifts), "ab", strict=True)
-    first, second = (probe_answers(data, name) for data, name in pairs)
-    samples, clusters = (first.sample(), second.sample()), Clusters.of(first.patients)
+    both = [probe_answers(data, name) for data, name in pairs]
+    first, second = (one.sample() for one in both)
+    refits = [[refit.sample() for refit in one.of_refits()] for one in both]
+    varies, clusters = same_draws(both[0].refits, both[1].refits), Clusters.of(both[0].patients)
     found = {}
     for key, (name, _) in METRICS.items():
         metric = load_metric(name)
-
-        def value(sample: ScoringInput, metric: Metric = metric, key: str = key) -> float:
-            return metric.value(sample)[key]
-
-        alone = paired_difference(metric, key, *samples, clusters, len(TASK.classes), DRAWS, seed)
-        varied = variation_of_answers(first, second, value)
-        found[key] = alone, varied.add_to(alone, value(samples[0]) - value(samples[1]), clusters.count)
+        alone = paired_difference(metric, key, first, second, clusters, len(TASK.classes), DRAWS, seed)
+        varied = variation(varies, *([metric.value(sample)[key] for sample in each] for each in refits))
+        difference = float(metric.value(first)[key] - metric.value(second)[key])
+        found[key] = Compared(difference, alone, varied, clusters.count)
     return found
 
 
 def shares(pairs: Sequence[Pair], metric: str) -> tuple[int, int]:
     """Return the numbers of pairs whose interval excludes 0, by answers alone and with refits."""
-    alone, refitted = zip(*(pair[metric] for pair in pairs), strict=True)
-    return _excluded(alone), _excluded(refitted)
+    found = [pair[metric] for pair in pairs]
+    return _excluded([one.alone for one in found]), _excluded([one.refitted for one in found])
 
 
 def _excluded(found: Sequence[Difference]) -> int:

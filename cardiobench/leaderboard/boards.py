@@ -18,7 +18,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.pairs import Place, is_complete, table_tasks
 from cardiobench.scoring.suites import list_suites
 from cardiobench.scoring.unpaired import decide_unpaired, standard_error
-from cardiobench.stats.variability import TEST
+from cardiobench.stats.variability import SEEDS, TEST
 
 PREDICTIONS = "predictions from elsewhere"
 UNKNOWN = "unknown protocol"
@@ -89,10 +89,12 @@ def _trained(protocol: str) -> str:
 def not_verifiable(entry: ResultEntry) -> bool:
     """Return whether a submission has an interval or p-value of refits, which its predictions cannot reproduce.
 
-    An interval is reproduced from the answers of the refits, which results up to schema 6 lack.
+    An interval over seeds is reproduced from the answers of all trainings, which results up to schema 6 lack. The refits
+    of an interval have the penalty and thresholds of the model itself, and their answers are not kept.
     """
     result = entry.result
-    refits = (result.score.covers != TEST and result.refits is None) or result.verdict.refitted
+    seeds = result.score.covers == SEEDS and result.refits is not None
+    refits = (result.score.covers != TEST and not seeds) or result.verdict.refitted
     return bool(entry.pushed_by) and refits
 
 

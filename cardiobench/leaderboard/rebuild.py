@@ -208,7 +208,8 @@ def rebuild(
     """Score the predictions of a submission under the local rules.
 
     From the submission, only the facts in `Rules` are used, and numbers that predictions cannot show: the p-value of
-    refits on embeddings, and without answers of refits the standard error of an interval that covers them.
+    refits on embeddings, and the standard error of an interval that covers refits, or seeds without their answers. The
+    refits of an interval have the penalty and thresholds of the model itself, and their answers are not sent.
 
     Args:
         rules: Rules for the submitted result.
@@ -252,9 +253,12 @@ def rebuild(
         profile=claimed.profile,
         seed=rules.seed,
     )
-    context = replace(context, **_interval_scores(rules, joined))
+    seeds = (
+        ranking_scores(joined) if rules.refitted and joined.refits and joined.refits.varies == TRAINING_SEEDS else ()
+    )
+    context = replace(context, seed_scores=seeds)
     result = score(joined, references, context)
-    if rules.refitted and not joined.refits and claimed.score.covers in SPREADS:
+    if rules.refitted and not seeds and claimed.score.covers in SPREADS:
         drawn: dict[str, Any] = {SPREADS[claimed.score.covers]: _spread_scores(claimed, result)}
         result = score(joined, references, replace(context, **drawn))
     fixed = result.verdict
@@ -262,16 +266,6 @@ def rebuild(
         result = score(replace(joined, information=information), references, context)
     ids = frozenset(name for name in {*references["id"], *references["patient_id"].astype(str)} if not name.isdigit())
     return Rebuilt(result, lambda text: clean_text(text, ids), fixed)
-
-
-def _interval_scores(rules: Rules, joined: Predictions) -> dict[str, Any]:
-    """Return the scores of refits or seeds that the interval includes, for the context of the score."""
-    if not rules.refitted or not joined.refits:
-        return {}
-    scores = ranking_scores(joined)
-    if joined.refits.varies == TRAINING_SEEDS:
-        return {"seed_scores": scores}
-    return {"refit_scores": scores[: rules.options.get("refits", 0)]}
 
 
 def _spread_scores(claimed: ScoreResult, test_only: ScoreResult) -> tuple[float, float]:

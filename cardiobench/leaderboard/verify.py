@@ -40,7 +40,7 @@ from cardiobench.report.plots.style import shorten
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.record import NOT_SEEN, reason_given
-from cardiobench.results.refits import NO_TRAINING
+from cardiobench.results.refits import NO_TRAINING, TRAINING_SEEDS
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.tasks.answers import RefitAnswers
 
@@ -331,7 +331,9 @@ def _of_refits(rules: Rules, again: Rebuilt) -> str:
     """Return a sentence on numbers from refits, which predictions cannot reproduce; empty if there are none."""
     if again.result.verdict.refitted:
         return f"{PERMUTED_LABELS} it is p = {again.fixed.p_adjusted:.2g}, {again.fixed.word}"
-    return REFITS if rules.refitted and not rules.claimed.refits else ""
+    stated = rules.claimed.refits
+    seeds = stated is not None and stated.varies == TRAINING_SEEDS
+    return REFITS if rules.refitted and not seeds else ""
 
 
 def _invented_refits(rules: Rules, refits: RefitAnswers | None) -> Iterator[str]:

@@ -109,9 +109,12 @@ class ProtocolOutput:
         out_of_fold: Must agree with `BaseProtocol.out_of_fold`; protocols need not set it.
         refits: Values of the same model fitted to other draws of the training patients (`refits.py`), with which models
             are compared.
-        interval_refits: Number of these refits, the first ones, whose spread the interval of the score includes.
+        interval_refits: Values of the first of these refits with the choices of the model itself, such as its penalty.
+            The interval of the score includes their spread, with the thresholds of `cut`.
         drawn: Indices of the training recordings of each refit, those of patients drawn twice twice (`redrawn_rows`).
         drawn_with: Seed of these draws.
+        draws: Digest of these draws if the recordings of `drawn` are not here, as for a model of another dataset; empty
+            to compute it from `drawn`.
         repeats: Values of several trainings with different seeds, whose mean is `values`; the result has their scores.
         seeds: Seed of each repeat.
         validation: Predictions for the validation recordings, for later choices such as the threshold (`cut.py`); None
@@ -133,9 +136,10 @@ class ProtocolOutput:
     details: Mapping[str, Any] = field(default_factory=dict)
     out_of_fold: bool = False
     refits: tuple[np.ndarray, ...] = ()
-    interval_refits: int = 0
+    interval_refits: tuple[np.ndarray, ...] = ()
     drawn: tuple[np.ndarray, ...] = ()
     drawn_with: int = 0
+    draws: str = ""
     repeats: tuple[np.ndarray, ...] = ()
     seeds: tuple[int, ...] = ()
     validation: HeldOut | None = None

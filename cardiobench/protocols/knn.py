@@ -120,7 +120,7 @@ class NearestNeighbours(PredictionProtocol):
             values,
             details,
             refits=refits,
-            interval_refits=self.refits,
+            interval_refits=refits[: self.refits],
             drawn=tuple(draws),
             drawn_with=self.seed,
             validation=found,

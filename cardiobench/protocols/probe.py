@@ -20,7 +20,7 @@ from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, l
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty, Refits, Repeats
 from cardiobench.protocols.profile import check_recipe
-from cardiobench.protocols.refits import redrawn_rows
+from cardiobench.protocols.refits import digest_of_draws, redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
 COMPONENT = "protocol probe"
@@ -45,16 +45,34 @@ class FittedProbe:
         model: The linear layer.
         cut: Weights of the classes, chosen on held-out patients of the training dataset; None for no weights.
         details: Choices made during fitting, including the threshold.
+        refits: Probes fitted to other draws of the training patients; empty for none.
+        refit_cuts: Weights of the classes of each of them; empty to use those of `cut`.
+        draws: Digest of these draws.
+        drawn_with: Seed of these draws.
     """
 
     model: LinearModel
     cut: np.ndarray | None
     details: Mapping[str, Any]
+    refits: tuple[LinearModel, ...] = ()
+    refit_cuts: tuple[np.ndarray, ...] = ()
+    draws: str = ""
+    drawn_with: int = 0
 
     def predict(self, data: TaskData) -> ProtocolOutput:
         """Predict the test recordings."""
         test = data.indices("test")
-        return ProtocolOutput(test, self.model.predict(data.features, test), self.details, cut=self.cut)
+        values = self.model.predict(data.features, test)
+        return ProtocolOutput(
+            test,
+            values,
+            self.details,
+            cut=self.cut,
+            refits=tuple(predict_all(self.refits, data.features, test)) if self.refits else (),
+            refit_cuts=self.refit_cuts,
+            draws=self.draws,
+            drawn_with=self.drawn_with,
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +135,7 @@ class LinearProbe(PredictionProtocol):
         """Predict the test recordings with a probe fitted on train and validation."""
         self.check(data.task)
         _, output, search = self._fit_and_predict(data)
-        return self._with_refits(data, output, search)
+        return self._with_refits(data, output, search)[0]
 
     def fit(self, data: TaskData) -> FittedProbe:
         """Choose the penalty, fit the probe, and choose its threshold, with the same test predictions as protocol `probe`.
@@ -125,9 +143,11 @@ class LinearProbe(PredictionProtocol):
         Raises:
             NotApplicable: The task has nothing to learn from.
         """
-        model, output, _ = self._fit_and_predict(data)
+        model, output, search = self._fit_and_predict(data)
+        output, refits = self._with_refits(data, output, search)
         output = cut_by_validation(data, output)
-        return FittedProbe(model, output.cut, output.details)
+        digest = digest_of_draws(data, output.drawn) if refits else ""
+        return FittedProbe(model, output.cut, output.details, refits, output.refit_cuts, digest, output.drawn_with)
 
     def _fit_and_predict(self, data: TaskData) -> tuple[LinearModel, ProtocolOutput, Search]:
         """Fit the probe, and predict the test recordings and those for choosing the threshold."""
@@ -204,8 +224,10 @@ class LinearProbe(PredictionProtocol):
             "penalties_tried": [self.penalties[position] for position in np.flatnonzero(tried)],
         }
 
-    def _with_refits(self, data: TaskData, output: ProtocolOutput, search: Search) -> ProtocolOutput:
-        """Return an output with the predictions of each refit.
+    def _with_refits(
+        self, data: TaskData, output: ProtocolOutput, search: Search
+    ) -> tuple[ProtocolOutput, tuple[LinearModel, ...]]:
+        """Return an output with the predictions of each refit, and the refits.
 
         The penalty of a refit is the best one for its patients by the losses of the search. The validation recordings
         are predicted by fits to the drawn patients of the training split.
@@ -213,23 +235,28 @@ class LinearProbe(PredictionProtocol):
         both, chosen = data.indices("train", "validation"), output.details["penalty"]
         draws = list(redrawn_rows(data, both, max(self.refits, self.comparison_refits), self.seed))
         if not draws:
-            return output
+            return output, ()
         penalties = [self._penalty_of_draw(data, rows, search, chosen) for rows in draws]
         with threadpool_limits(1):
-            values = self._fit_and_predict_each(data, draws, penalties, output.indices)
+            models = self._fit_each(data, draws, penalties)
+            values = tuple(predict_all(models, data.features, output.indices))
+            ours = self._with_penalty(data, draws[: self.refits], models, penalties, chosen)
+            for_interval = tuple(predict_all(ours, data.features, output.indices)) if ours else ()
             validation = output.validation
             train = [rows[np.isin(rows, data.indices("train"))] for rows in draws]
             if validation is not None and all(self._learnable(data, rows) for rows in train):
-                held_out = self._fit_and_predict_each(data, train, penalties, validation.indices)
+                of_train = self._fit_each(data, train, penalties)
+                held_out = tuple(predict_all(of_train, data.features, validation.indices))
                 validation = replace(validation, refits=held_out)
-        return replace(
+        found = replace(
             output,
             refits=values,
-            interval_refits=self.refits,
+            interval_refits=for_interval,
             drawn=tuple(draws),
             drawn_with=self.seed,
             validation=validation,
         )
+        return found, models
 
     def _penalty_of_draw(self, data: TaskData, rows: np.ndarray, search: Search, chosen: float) -> float:
         """Return the best penalty if each recording counts as often as its patient was drawn; the chosen one without losses."""
@@ -237,15 +264,28 @@ class LinearProbe(PredictionProtocol):
         losses = [losses @ often[held] / often[held].sum() for held, losses in search if often[held].any()]
         return self.penalties[self._stiffest_of_best(np.mean(losses, axis=0))] if losses else chosen
 
-    def _fit_and_predict_each(
-        self, data: TaskData, draws: Sequence[np.ndarray], penalties: Sequence[float], indices: np.ndarray
-    ) -> tuple[np.ndarray, ...]:
-        """Return the predictions of some recordings by a model fitted to the rows of each draw."""
-        models = [
+    def _with_penalty(
+        self,
+        data: TaskData,
+        draws: Sequence[np.ndarray],
+        models: Sequence[LinearModel],
+        penalties: Sequence[float],
+        chosen: float,
+    ) -> list[LinearModel]:
+        """Return the refits with the penalty of the model itself; those that chose it are not fitted again."""
+        return [
+            model if penalty == chosen else self._fit_each(data, [rows], [chosen])[0]
+            for rows, model, penalty in zip(draws, models, penalties, strict=False)
+        ]
+
+    def _fit_each(
+        self, data: TaskData, draws: Sequence[np.ndarray], penalties: Sequence[float]
+    ) -> tuple[LinearModel, ...]:
+        """Return a model fitted to the rows of each draw."""
+        return tuple(
             self._fit(data, rows, (penalty,), SEARCH_TOLERANCE)[0]
             for rows, penalty in zip(draws, penalties, strict=True)
-        ]
-        return tuple(predict_all(models, data.features, indices))
+        )
 
     def _learnable(self, data: TaskData, rows: np.ndarray) -> bool:
         """Return whether a model can be fitted to some rows."""

@@ -1,6 +1,6 @@
 """Primary metric of a task for the many predictions of an analysis: value, resamples and floor."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,15 +11,20 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.protocols.base import TaskData, Units
+from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.compare import paired_difference
+from cardiobench.scoring.compare import compare_samples
+from cardiobench.scoring.refits import Variation, variation
 from cardiobench.scoring.unit_ids import match_units
 from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, resample, resampled_counts
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
-from cardiobench.stats.paired import UNKNOWN, comparable_labels
+from cardiobench.stats.variability import BOTH, TEST
 from cardiobench.tasks.floors import best_constant, best_uninformed
 from cardiobench.tasks.labels import label_values
+
+Refits = Sequence[tuple[np.ndarray, np.ndarray | None]]
+"""Values and weights of the classes of each refit."""
 
 
 @dataclass(frozen=True)
@@ -139,18 +144,29 @@ class RecordingsScorer:
         values: np.ndarray,
         others: np.ndarray,
         cuts: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+        refits: tuple[Refits, Refits] = ((), ()),
     ) -> Estimate:
-        """Return the difference of two scores with the interval by which `compare` judges two models."""
+        """Return the difference of two scores with the interval by which `compare` judges two models.
+
+        Args:
+            values: Numbers or probabilities of one prediction.
+            others: Those of the other.
+            cuts: Weights of the classes of each; None for no weights.
+            refits: Values and weights of refits of each, on the same draws or on draws of different patients. The
+                interval then covers training patients; without refits it is that of two fixed models.
+        """
         scorer, clusters = self._scorer, Clusters.of(self._patients)
-        metric, key = scorer.metric, scorer.key
         first, second = self._sample(values, cuts[0]), self._sample(others, cuts[1])
-        if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
-            first, second = first.take_classes(chosen), second.take_classes(chosen)
-        value, found, few = metric.value(first)[key] - metric.value(second)[key], UNKNOWN, clusters.count < MIN_PATIENTS
-        if not few and not np.isnan(value):
-            classes = len(self._task.classes)
-            found = paired_difference(metric, key, first, second, clusters, classes, scorer.resamples, scorer.seed)
-        return Estimate(float(value), found.low, found.high, len(first), clusters.count, FEW if few else "")
+
+        def vary(value: Callable[[ScoringInput], float]) -> Variation:
+            scores = ([value(self._sample(*one)) for one in each] for each in refits)
+            return variation(TRAINING_PATIENTS if all(refits) else NO_TRAINING, *scores)
+
+        classes, draws = len(self._task.classes), (scorer.resamples, scorer.seed)
+        scores, found, varied, _ = compare_samples(scorer.metric, first, second, clusters, classes, vary, *draws)
+        few = FEW if clusters.count < MIN_PATIENTS else ""
+        covers = BOTH if varied.covers == BOTH else TEST
+        return Estimate(scores[0] - scores[1], found.low, found.high, len(first), clusters.count, few, covers=covers)
 
     def _sample(self, values: np.ndarray, cut: np.ndarray | None = None) -> ScoringInput:
         """Return the scored rows with their predictions."""

@@ -35,7 +35,7 @@ from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import join_references
 from cardiobench.runner.refitted import refitted_information
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.refits import ranking_scores
+from cardiobench.scoring.refits import ranking_scores, scores_of
 from cardiobench.tasks.answers import RefitAnswers, stack_refits
 
 
@@ -167,7 +167,8 @@ def answer_recordings(
     predictions = replace(predictions, refits=refits)
     seeds = seed_scores(predictions)
     context = cell.context({**output.details, **seeds})
-    interval_refits = ranking_scores(predictions)[: output.interval_refits]
+    for_interval = tuple(aggregate(data, replace(output, values=one)) for one in output.interval_refits)
+    interval_refits = scores_of(predictions.with_answers(one) for one in for_interval)
     warnings = (
         *context.warnings,
         *output.warnings,
@@ -224,12 +225,13 @@ def refit_answers(data: TaskData, output: ProtocolOutput, ids: pd.Series) -> Ref
         ids: Ids of the units to keep.
     """
     values = output.refits or output.repeats
-    if len(values) < 2 or not (output.drawn or output.seeds):
+    if len(values) < 2 or not (output.drawn or output.draws or output.seeds):
         return None
     cuts = output.refit_cuts or (output.cut,) * len(values)
     tables = [aggregate(data, replace(output, values=one, cut=cut)) for one, cut in zip(values, cuts, strict=True)]
     if output.refits:
-        origin = TRAINING_PATIENTS, output.drawn_with, digest_of_draws(data, output.drawn)
+        digest = output.draws or digest_of_draws(data, output.drawn)
+        origin = TRAINING_PATIENTS, output.drawn_with, digest
     else:
         origin = TRAINING_SEEDS, output.seeds[0], digest_of_seeds(output.seeds)
     return stack_refits(tables, ids, data.task, *origin)

@@ -1,6 +1,9 @@
 """Comparison of two models on the same patients: better, equivalent within a predefined margin, or undecided."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +20,7 @@ from cardiobench.results.printing import PrintedTable, html_table, text_table
 from cardiobench.scoring.families import margin
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.pairs import Outcome, outcome
-from cardiobench.scoring.refits import ANSWERS, variation_of_answers
+from cardiobench.scoring.refits import ANSWERS, Variation, variation_of_answers
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
@@ -230,31 +233,25 @@ def compare(
         return _worst_case(*(compare(*pair, metric, resamples=resamples, seed=seed) for pair in pairs))
     other = replace(b, frame=same_rows(a, b))
     first, second, clusters, labels = a.sample(), other.sample(), Clusters.of(a.patients), ""
+    classes = len(a.task.classes)
     loaded = a.task.rules.compared(load_metric(metric or a.task.metrics[0]), (first, second))
     if metric and load_metric(metric).needs_probabilities and loaded.name != metric:
         raise BadPredictions(
             f"{metric} needs probabilities, but one of the two has only decisions. Compare by {loaded.name}."
         )
     key = loaded.primary_key
-    chosen = comparable_labels(first.y_true, clusters) if first.multilabel else np.ones(0, dtype=bool)
-    if chosen.any():
-        first, second = first.take_classes(chosen), second.take_classes(chosen)
-        labels = f"over {chosen.sum()} of {len(chosen)} labels, those that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
-    elif first.multilabel:
-        labels = f"no label that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
-    scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])
-    difference, found = scores[0] - scores[1], UNKNOWN
-    varied = variation_of_answers(a, other, lambda sample: _of_labels(loaded, key, sample, chosen))
-    enough = clusters.count >= MIN_PATIENTS and not labels.startswith("no ")
-    if enough and not np.isnan(difference):
-        found = paired_difference(loaded, key, first, second, clusters, len(a.task.classes), resamples, seed)
-        found = varied.add_to(found, difference, clusters.count)
+    scores, found, varied, chosen = compare_samples(
+        loaded, first, second, clusters, classes, partial(variation_of_answers, a, other), resamples, seed
+    )
+    if first.multilabel:
+        over = f"over {chosen.sum()} of {len(chosen)} labels, those" if chosen.any() else "no label"
+        labels = f"{over} that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
     return Comparison(
         task=a.task.name,
         metric=key,
         a=scores[0],
         b=scores[1],
-        difference=difference,
+        difference=scores[0] - scores[1],
         low=found.low,
         high=found.high,
         inner_low=found.inner_low,
@@ -275,9 +272,59 @@ def compare(
     )
 
 
-def _of_labels(metric: Metric, key: str, sample: ScoringInput, chosen: np.ndarray) -> float:
-    """Return a score over the chosen labels, bool (K,), or over all classes if none is chosen."""
-    return float(metric.value(sample.take_classes(chosen) if chosen.any() else sample)[key])
+class ComparedSamples(NamedTuple):
+    """Two predictions for the same rows, compared.
+
+    Attributes:
+        scores: Both scores.
+        found: Intervals and p-value of their difference, with the variation of the training.
+        varied: Variation of the training.
+        chosen: Labels that are compared, bool (K,); empty except for multilabel tasks.
+    """
+
+    scores: tuple[float, float]
+    found: Difference
+    varied: Variation
+    chosen: np.ndarray
+
+
+def compare_samples(
+    metric: Metric,
+    first: ScoringInput,
+    second: ScoringInput,
+    clusters: Clusters,
+    classes: int,
+    vary: Callable[[Callable[[ScoringInput], float]], Variation],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> ComparedSamples:
+    """Compare two predictions for the same rows by the primary number of a metric.
+
+    Args:
+        metric: Metric.
+        first: Rows of one prediction.
+        second: Rows of the other.
+        clusters: Patients of the rows.
+        classes: Number of classes of the task; 0 for numbers.
+        vary: Function that returns the variation of the training, given the function that scores rows.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of the draws.
+    """
+    key = metric.primary_key
+    chosen = comparable_labels(first.y_true, clusters) if first.multilabel else np.ones(0, dtype=bool)
+
+    def compared(sample: ScoringInput) -> ScoringInput:
+        return sample.take_classes(chosen) if chosen.any() else sample
+
+    one, other = compared(first), compared(second)
+    scores = float(metric.value(one)[key]), float(metric.value(other)[key])
+    varied = vary(lambda sample: float(metric.value(compared(sample))[key]))
+    enough = clusters.count >= MIN_PATIENTS and bool(chosen.any() or not first.multilabel)
+    difference, found = scores[0] - scores[1], UNKNOWN
+    if enough and not np.isnan(difference):
+        found = paired_difference(metric, key, one, other, clusters, classes, resamples, seed)
+        found = varied.add_to(found, difference, clusters.count)
+    return ComparedSamples(scores, found, varied, chosen)
 
 
 def _worst_case(both_wrong: Comparison, *extremes: Comparison) -> Comparison:

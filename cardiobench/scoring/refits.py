@@ -1,6 +1,6 @@
 """Scores of refits: the same model fitted to other draws of its training data, on the same test rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from cardiobench.metrics.load import load_metric
@@ -121,7 +121,15 @@ def variation_of_means(first: Sequence[Refits | None], second: Sequence[Refits |
 
 def ranking_scores(answers: TableAnswers) -> list[float]:
     """Return the ranking metric of each refit on the scored units; empty without refits, or with a single class."""
-    metric = load_metric(answers.task.metrics[0])
-    if answers.task.classes and answers.frame["y_true"].nunique() < 2:
-        return []
-    return [metric.value(one.sample())[metric.primary_key] for one in answers.of_refits()]
+    return scores_of(answers.of_refits())
+
+
+def scores_of(several: Iterable[TableAnswers]) -> list[float]:
+    """Return the ranking metric of several answers to the same units; empty with a single class."""
+    scores = []
+    for answers in several:
+        if answers.task.classes and answers.frame["y_true"].nunique() < 2:
+            return []
+        metric = load_metric(answers.task.metrics[0])
+        scores.append(metric.value(answers.sample())[metric.primary_key])
+    return scores

@@ -136,6 +136,7 @@ def _check_learned_nothing(output: ProtocolOutput, again: ProtocolOutput, data: 
             "predictions": [one.values[kept]],
             "choices (details)": [json.dumps(dict(one.details), sort_keys=True)],
             "predictions of refits": [values[kept] for values in one.refits],
+            "predictions of refits for the interval": [values[kept] for values in one.interval_refits],
             "draws of refits": list(one.drawn),
             "predictions of single trainings": [values[kept] for values in one.repeats],
             "predictions of validation recordings": answers(one.validation),

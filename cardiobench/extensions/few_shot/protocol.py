@@ -73,7 +73,7 @@ class FewShot(AnalysisProtocol):
                 ]
                 values[f"{scorer.key} at {size}"] = pooled = pool_draws(scored)
                 curve.append({"patients": size, **interval_columns(pooled)})
-            probe = LinearProbe(seed=analysis.seed).fit(data).predict(data)
+            probe = LinearProbe(seed=analysis.seed).without_refits().fit(data).predict(data)
         full = test_scorer.estimate(probe.values, probe.cut)
         values[f"{scorer.key} of all"] = full
         curve.append({"patients": len(np.unique(data.patients[pool])), **interval_columns(full)})

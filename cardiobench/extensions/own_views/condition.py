@@ -67,6 +67,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
         values=output.values[kept],
         refits=tuple(values[kept] for values in output.refits),
         refit_cuts=(),
+        interval_refits=tuple(values[kept] for values in output.interval_refits),
         repeats=tuple(values[kept] for values in output.repeats),
         validation=None,  # Views of validation recordings are not predicted.
         inner=None,

@@ -139,7 +139,7 @@ def fit_predictors(data: TaskData, encoder: Encoder, seed: int) -> dict[str, Pre
     predictors: dict[str, Predictor] = {}
     reasons = []
     try:
-        predictors["probe"] = LinearProbe(seed=seed).fit(data).predict
+        predictors["probe"] = LinearProbe(seed=seed).without_refits().fit(data).predict
     except NotApplicable as error:
         reasons.append(str(error))
     for protocol in (NativePrediction(), ZeroShot()):

@@ -10,13 +10,14 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, ScoredPredictions
+from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.protocols.probe import FittedProbe, LinearProbe
 from cardiobench.protocols.subjects import tasks_by_label
-from cardiobench.protocols.task_scorer import TaskScorer
+from cardiobench.protocols.task_scorer import RecordingsScorer, TaskScorer
 from cardiobench.results.score_result import Estimate
 
 COMPONENT = "protocol transfer"
-VERSION = 2
+VERSION = 3
 
 COLUMNS = ("train", "test", "score", "low", "high", "change", "change_low", "change_high", "floor", "n_patients")
 
@@ -61,9 +62,7 @@ class Transfer(AnalysisProtocol):
                 values[f"{name} -> {task.dataset}: {scorer.key}"] = score = recordings.estimate(
                     output.values, output.cut
                 )
-                change = (
-                    recordings.difference(output.values, own.values, (output.cut, own.cut)) if own is not None else None
-                )
+                change = None if own is None else change_of(recordings, output, own)
                 if change and name != task.dataset:
                     values[f"{name} -> {task.dataset}: change"] = change
                 if name != task.dataset:
@@ -91,6 +90,18 @@ class Transfer(AnalysisProtocol):
             except NotApplicable as error:
                 warnings.append(str(error))
         return probes, warnings
+
+
+def change_of(recordings: RecordingsScorer, output: ProtocolOutput, own: ProtocolOutput) -> Estimate:
+    """Return the change of a probe's score from that of the dataset's own probe.
+
+    The interval covers test and training patients. Refit r of one probe is paired with refit r of the other; they were
+    fitted to different patients, so their variances add up.
+    """
+    refits = [
+        list(zip(one.refits, one.refit_cuts or [one.cut] * len(one.refits), strict=True)) for one in (output, own)
+    ]
+    return recordings.difference(output.values, own.values, (output.cut, own.cut), (refits[0], refits[1]))
 
 
 def _row(train: str, test: str, score: Estimate, change: Estimate | None, floor: float) -> tuple:
