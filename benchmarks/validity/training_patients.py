@@ -20,13 +20,13 @@ from benchmarks.validity.simulated import DRAWS, Promise
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.metrics.load import load_metric
-from cardiobench.protocols.base import TaskData, aggregate
+from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.protocols.probe import LinearProbe
-from cardiobench.runner.evaluate import refit_answers
+from cardiobench.results.refits import TRAINING_PATIENTS
 from cardiobench.scoring.compare import paired_difference
-from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.refits import Variation, same_draws, variation
+from cardiobench.scoring.refits import Variation, variation
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.paired import Difference
 
@@ -86,26 +86,27 @@ def two_encoders(sizes: tuple[int, int, int], seed: int, shifts: Sequence[float]
     return found
 
 
-def probe_answers(data: TaskData, name: str) -> Predictions:
-    """Return the test answers of a probe with those of its refits, as a run of `probe` stores them."""
+def probe_samples(data: TaskData) -> tuple[ScoringInput, list[ScoringInput]]:
+    """Return the test answers of a probe with its threshold, and those of its refits; each patient has one recording."""
     output = cut_by_validation(data, LinearProbe().predict(data, None, ""))  # type: ignore[arg-type]
-    references = data.rows.rename(columns={"ill": "y_true"})
-    joined = Predictions.join(references, aggregate(data, output), TASK, source=name)
-    return replace(joined, refits=refit_answers(data, output, joined.frame["id"]))
+    truth, rules = data.labels[output.indices], TASK.rules
+
+    def sample(values: np.ndarray, cut: np.ndarray | None) -> ScoringInput:
+        made = rules.scoring_input(truth, values)
+        return made if cut is None else replace(made, y_pred=rules.scoring_input(truth, values * cut).y_pred)
+
+    return sample(output.values, output.cut), [*map(sample, output.refits, output.refit_cuts)]
 
 
 def compared(sizes: tuple[int, int, int], seed: int, shifts: Sequence[float] = (SHIFT, SHIFT)) -> Pair:
     """Return the differences of two encoders, by the functions of `cardiobench.scoring.compare.compare`."""
-    pairs = zip(two_encoders(sizes, seed, shifts), "ab", strict=True)
-    both = [probe_answers(data, name) for data, name in pairs]
-    first, second = (one.sample() for one in both)
-    refits = [[refit.sample() for refit in one.of_refits()] for one in both]
-    varies, clusters = same_draws(both[0].refits, both[1].refits), Clusters.of(both[0].patients)
-    found = {}
+    (first, of_first), (second, of_second) = map(probe_samples, two_encoders(sizes, seed, shifts))
+    clusters, found = Clusters.of(np.arange(len(first))), {}
     for key, (name, _) in METRICS.items():
         metric = load_metric(name)
         alone = paired_difference(metric, key, first, second, clusters, len(TASK.classes), DRAWS, seed)
-        varied = variation(varies, *([metric.value(sample)[key] for sample in each] for each in refits))
+        scores = ([metric.value(sample)[key] for sample in each] for each in (of_first, of_second))
+        varied = variation(TRAINING_PATIENTS, *scores)
         difference = float(metric.value(first)[key] - metric.value(second)[key])
         found[key] = Compared(difference, alone, varied, clusters.count)
     return found

@@ -1,27 +1,31 @@
 """Zero-shot prediction by comparing recordings with prompts; only one variant learns a threshold."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 import numpy as np
 from pydantic import Field
 from scipy.special import softmax
 
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
+from cardiobench.core.setting import Seed
 from cardiobench.data.prompts import prompt_digest
 from cardiobench.data.prompts import prompts as task_prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, Units
+from cardiobench.protocols.learnable import two_answers
 from cardiobench.protocols.numeric_prompts import RULES
+from cardiobench.protocols.options import Refits
+from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.stats.information import macro_f1
-from cardiobench.stats.intervals import confusion_table
 
 COMPONENT = "protocol zero_shot"
-VERSION = 1
+VERSION = 2
 
 PLACEHOLDER = "<#>"
 THRESHOLD = "threshold"
@@ -60,14 +64,28 @@ class ZeroShot(PredictionProtocol):
     Attributes:
         share: Fraction of the most similar numeric prompts to use.
         binary_rule: "contrast" compares the prompts of the two classes; "mean_cosine" adds the other rule.
+        comparison_refits: Number of thresholds from other draws of the training patients, whose answers are kept for
+            comparisons with other models.
+        seed: Seed of these draws.
     """
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.2
     binary_rule: Literal["contrast", "mean_cosine"] = "contrast"
+    comparison_refits: Refits = 20
+    seed: Seed = 0
 
     name = "zero_shot"
     from_embeddings = True
     headline_rank = 4
+
+    @classmethod
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that follow from the settings of a run."""
+        return {"seed": config.seed}
+
+    def without_refits(self) -> Self:
+        """Return the same protocol without refits."""
+        return replace(self, comparison_refits=0)
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return the variants: two decoding rules for numbers, two thresholds for two classes."""
@@ -108,9 +126,22 @@ class ZeroShot(PredictionProtocol):
             values = predict(data, encoder, texts, test)
         if variant in (THRESHOLD, MEAN_COSINE):
             train = data.indices("train", "validation")
-            threshold = best_threshold(data, train, predict(data, encoder, texts, train))
+            if not two_answers(data.labels[train]):
+                raise NotApplicable(
+                    f"{data.task.name} has fewer than two classes in train and validation here to calibrate on"
+                )
+            of_train = predict(data, encoder, texts, train)
+            draws = list(redrawn_rows(data, train, self.comparison_refits, self.seed))
+            threshold, *others = best_thresholds(data, train, of_train, [train, *draws])
             details |= {"threshold": threshold, "calibrated_on": len(train)}
-            values = shift_threshold(values, threshold)
+            return ProtocolOutput(
+                test,
+                shift_threshold(values, threshold),
+                details,
+                refits=tuple(shift_threshold(values, other) for other in others),
+                drawn=tuple(draws),
+                drawn_with=self.seed,
+            )
         return ProtocolOutput(test, values, details)
 
     def predict_classes(
@@ -183,26 +214,36 @@ def shift_threshold(probabilities: np.ndarray, threshold: float) -> np.ndarray:
     return softmax(np.stack([np.zeros_like(odds), odds], axis=1), axis=1)
 
 
-def best_threshold(data: TaskData, indices: np.ndarray, probabilities: np.ndarray) -> float:
-    """Return the log odds that maximise the macro F1 of the units of these rows; of ties the middle one.
+def best_thresholds(
+    data: TaskData, indices: np.ndarray, probabilities: np.ndarray, draws: Sequence[np.ndarray]
+) -> list[float]:
+    """Return the log odds that maximise the macro F1 of the units of each draw; of ties the middle one.
 
-    Raises:
-        NotApplicable: There is nothing to calibrate on.
+    Args:
+        data: Data of the task.
+        indices: Indices of the rows to calibrate on, (n,).
+        probabilities: Probabilities of two classes for these rows, (n, 2).
+        draws: Indices of the drawn rows, those of patients drawn twice twice.
     """
     labels = data.labels[indices]
-    if len(np.unique(labels)) < 2:
-        raise NotApplicable(f"{data.task.name} has fewer than two classes in train and validation here to calibrate on")
     units = Units.of(data, indices)
     label_of = dict(zip(data.rows[data.task.unit_column].to_numpy()[indices], labels, strict=True))
     truth = np.array([label_of[name] for name in units.ids], dtype=np.int64)
     odds = np.unique(log_odds(probabilities))
     middles = (odds[1:] + odds[:-1]) / 2 if len(odds) > 1 else odds
     candidates = np.unique(np.quantile(middles, np.linspace(0, 1, min(MAX_CANDIDATES, len(middles)))))
-    tables = []
-    for threshold in candidates:
-        answers = data.task.rules.unit_answers(units.mean(shift_threshold(probabilities, threshold)), data.task)
-        positive = (answers["y_pred"] == data.task.classes[1]).to_numpy()
-        tables.append(confusion_table(truth, positive.astype(np.int64), 2))
-    scores = macro_f1(np.stack(tables), np.ones(2, dtype=np.bool_))
-    equal = np.flatnonzero(scores >= scores.max() - 1e-12)
-    return float(candidates[equal[len(equal) // 2]])
+    named = (
+        data.task.rules.unit_answers(units.mean(shift_threshold(probabilities, threshold)), data.task)["y_pred"]
+        for threshold in candidates
+    )
+    positive = np.stack([(answers == data.task.classes[1]).to_numpy() for answers in named]).astype(np.float64)
+    first = indices[np.unique(units.of_recording, return_index=True)[1]]
+    found = []
+    for drawn in draws:
+        often = np.bincount(drawn, minlength=len(data.rows))[first].astype(np.float64)
+        of_class = np.stack([often * (truth == code) for code in range(2)])
+        called = positive @ of_class.T
+        scores = macro_f1(np.stack([of_class.sum(axis=1) - called, called], axis=2), np.ones(2, dtype=np.bool_))
+        equal = np.flatnonzero(scores >= scores.max() - 1e-12)
+        found.append(float(candidates[equal[len(equal) // 2]]))
+    return found

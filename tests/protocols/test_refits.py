@@ -94,3 +94,23 @@ def test_negative_number_of_refits_is_refused():
 
     with pytest.raises(CardioBenchError, match=r"probe\.refits=-1: expected a whole number from 0 to 1,000"):
         LinearProbe.from_config(RunConfig(models=("a/b",)), refits=-1)
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_interval_has_refits_with_the_penalty_of_the_model(kind, request):
+    """Refits of a comparison choose their own penalty; those of the interval keep it, as before comparisons had refits."""
+    data = request.getfixturevalue(kind)
+    probe = LinearProbe(refits=6, comparison_refits=20, min_samples=10**6)
+    output = probe.predict(data, None, "")
+    fixed = LinearProbe((output.details["penalty"],), refits=6, comparison_refits=0).predict(data, None, "")
+    assert len(output.refits) == 20 and len(output.interval_refits) == 6
+    assert all(map(np.array_equal, output.interval_refits, fixed.refits))
+    chosen = [np.array_equal(*pair) for pair in zip(output.refits, output.interval_refits, strict=False)]
+    assert not all(chosen), "some refits choose another penalty"
+    assert probe.without_refits().predict(data, None, "").interval_refits == ()
+
+
+def test_interval_refits_of_neighbours_are_the_first_ones(binary):
+    output = NearestNeighbours(refits=2, neighbours=(5,)).predict(binary, None, "")
+    assert len(output.refits) == 20 and all(map(np.array_equal, output.interval_refits, output.refits[:2]))
+    assert len(output.interval_refits) == 2

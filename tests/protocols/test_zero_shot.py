@@ -1,6 +1,7 @@
 """Compare both numeric prompt rules with published outputs and hand-worked values, and classes with the formula."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -172,3 +173,29 @@ def test_threshold_maximises_scikit_learn_f1(prompt_file, variant):
     np.testing.assert_allclose(output.values[:, 1], 1 / (1 + np.exp(expected - odds[test])), atol=1e-5)
     of_test = moved_threshold(odds[test], sick[test], splits[~test][: test.sum()])
     assert abs(of_test - expected) > 0.05
+
+
+@pytest.mark.parametrize("variant", ["", "threshold", "mean_cosine"])
+def test_thresholds_of_refits_are_those_of_the_drawn_patients(prompt_file, variant):
+    """Compare with a run on a table in which each drawn recording occurs as often as it was drawn."""
+    rng, n = np.random.default_rng(5), 80
+    sick, splits = np.arange(n) % 3 == 0, np.array(["train", "train", "validation", "test"] * 20)
+    angle = np.where(sick, 0.3, 0.9) + 0.35 * rng.normal(size=n)
+    frames = np.array([[[np.cos(one), np.sin(one)]] for one in angle])
+    labels = np.where(sick, "yes", "no")
+    data = with_prompts(task_data(BINARY, frames, labels.tolist(), splits.tolist(), pooling="mean_l2"), prompt_file)
+    made = ZeroShot(binary_rule="mean_cosine", comparison_refits=3, seed=2)
+    output = made.predict(data, Toy(), variant)
+    if not variant:
+        assert output.refits == output.drawn == () and not made.reads_training(variant)
+        return
+    assert len(output.refits) == len(output.drawn) == 3 and output.drawn_with == 2
+    assert len({float(values[0, 1]) for values in output.refits}) > 1, "thresholds vary"
+    for values, rows in zip(output.refits, output.drawn, strict=True):
+        # The thresholds that are tried are those between all recordings.
+        rows = np.concatenate([rows, data.indices("test")])
+        again = task_data(BINARY, frames[rows], labels[rows].tolist(), splits[rows].tolist(), pooling="mean_l2")
+        alone = replace(made, comparison_refits=0).predict(with_prompts(again, prompt_file), Toy(), variant)
+        calls, expected = values[:, 1] >= 0.5, alone.values[:, 1] >= 0.5
+        assert (calls != expected).mean() <= 0.1
+    assert replace(made, comparison_refits=0).predict(data, Toy(), variant).refits == ()

@@ -13,8 +13,10 @@ from cardiobench.extensions.transfer.protocol import Transfer
 from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.probe import LinearProbe
+from cardiobench.protocols.refits import digest_of_draws
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.context import ResultContext
+from cardiobench.runner.evaluate import refit_answers
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
@@ -81,17 +83,23 @@ def test_intervals_equal_results_and_compare(task):
     one, two = dataset(named("a", task)), dataset(named("b", task), seed=1)
     output = Transfer().analyze(analysis_of(a=one, b=two), None)
     references = references_of(two.rows, two.task)
-    joined = {
-        train: Predictions.join(
-            references, aggregate(two, LinearProbe().fit(data).predict(two)), two.task, source=train
-        )
-        for train, data in (("a", one), ("b", two))
-    }
+    joined, outputs = {}, {}
+    for train, data in (("a", one), ("b", two)):
+        outputs[train] = made = LinearProbe().fit(data).predict(two)
+        predictions = Predictions.join(references, aggregate(two, made), two.task, source=train)
+        refits = refit_answers(two, made, predictions.frame["id"])
+        # Independent draws are paired by their number.
+        joined[train] = replace(predictions, refits=replace(refits, draws="of both"))
+        assert refits.count == 20 and refits.draws == made.draws
+    assert outputs["b"].draws == digest_of_draws(two, LinearProbe().predict(two, None, "").drawn)
     for train, predictions in joined.items():
         known = score(predictions, references, ResultContext(resamples=100)).score
         found = output.values[f"{train} -> b: {task.metrics[0]}"]
         assert (found.value, found.low, found.high) == pytest.approx((known.value, known.low, known.high), abs=1e-12)
     known, found = compare(joined["a"], joined["b"], resamples=100), output.values["a -> b: change"]
+    assert found.covers == known.covers == "test and training patients"
+    alone = compare(*(replace(joined[name], refits=None) for name in "ab"), resamples=100)
+    assert found.high - found.low > alone.high - alone.low
     assert (found.value, found.low, found.high) == pytest.approx((known.difference, known.low, known.high), abs=1e-12)
 
 
