@@ -27,11 +27,16 @@ def check(submission, record=None):
 
 
 @pytest.mark.parametrize("target", ["ef", "sick", "dx"])
-def test_interval_of_kept_refits_is_verified(toy, target):
+def test_refits_of_an_interval_are_not_kept(toy, target):
+    """The refits of an interval keep the penalty and the thresholds of the model, those of a comparison choose their own."""
     submission = submit(toy, target, suite="cardiobench_ecg_v2", refits=20)
     assert submission.result.score.covers == "test and training patients"
     found = check(submission)
-    assert found.outcome == "ok" and not not_verifiable(submission.entry())
+    assert found.outcome == "not verifiable" and not found.problems and not_verifiable(submission.entry())
+    record = json.loads(json.dumps(submission.result.to_json()))
+    scores = next(iter(record["refits"]["scores"].values()))
+    scores[3] += 0.001
+    assert check(submission, record).problems, "the refits of comparisons are scored again"
 
 
 def test_interval_without_kept_refits_stays_unverified(toy):
