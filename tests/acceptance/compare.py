@@ -67,6 +67,7 @@ CHANGING = {
     "options.weights*": "the folder of a training is named by a digest that holds `stamp.recordings`",
     "refits*": "scores of refits, which results did not hold",
     "options.*comparison_refits": "the number of refits for comparisons, which protocols did not have",
+    "options.seed": "the seed of the draws for comparisons, which zero_shot did not have",
     "seal": "the checksum of the file itself",
     "stamp.key": "composed of versions",
     "stamp.code": "versions of the components",
