@@ -141,7 +141,7 @@ def _equal(repetitions: int) -> Iterator[Promise]:
         for metric in METRICS:
             before, after = shares(pairs, metric)
             cells.append(f"{100 * before / repetitions:.1f} → {100 * after / repetitions:.1f}")
-            low = stats.binomtest(after, repetitions).proportion_ci("exact").low
+            low = stats.binomtest(after, repetitions).proportion_ci(method="exact").low
             yield f"equal encoders, {name}, {metric}", 100 * low, 5
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
