@@ -50,7 +50,7 @@ def _undrawn():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cardiobench.report.markdown.draw_report", lambda *_, **__: ReportFigures())
-        patch.setattr("cardiobench.runner.analyze.save_figures", lambda *_: [])
+        patch.setattr("cardiobench.runner.cells.analysis.save_figures", lambda *_: [])
         yield
 
 
@@ -60,7 +60,7 @@ def figures(monkeypatch):
     from cardiobench.report.plots import draw, save_figures
 
     monkeypatch.setattr("cardiobench.report.markdown.draw_report", draw.draw_report)
-    monkeypatch.setattr("cardiobench.runner.analyze.save_figures", save_figures)
+    monkeypatch.setattr("cardiobench.runner.cells.analysis.save_figures", save_figures)
 
 
 def pytest_collection_finish():

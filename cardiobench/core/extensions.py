@@ -28,8 +28,6 @@ class Extension:
             `draw_side_by_side(records)`; both return name -> figure.
         commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module must
             be cheap to import, because all of them are imported to print the help.
-        plans: Name of a protocol -> function that plans its cells, for a protocol that reads vectors other than those
-            of whole recordings (`cardiobench.runner.planned`).
         answers: Form of an answer (`TaskKind.answer`) -> name of the protocol that a run without `--protocols` uses for
             explicitly named tasks of that form. A dataset's name includes its tasks of that form only if the protocol
             is selected.
@@ -52,21 +50,12 @@ class Extension:
         cards: Package with model cards, `<org>__<model>.md`.
         tasks: Sequence of tasks that combine several datasets, named `<modality>/<target>`; their members are the tasks
             of datasets with the same target and classes.
-        known_results: `f(cells, context)` -> key of a cell -> function that saves an existing result of that cell in
-            place (`--reuse`), or saves nothing and prints why; called for the cells of a model before anything is encoded.
-        after_model: `f(cells, context)`, called on the main process after the cells of a model, in a shard
-            (`context.config.shard`) after the cells of that shard; it adds derived results to the summary of the
-            context.
-        demos: Name -> `f()`, which yields sentences and tables (`cardiobench.results.printing.PrintedTable`) that
-            `cardiobench demo` prints before its run.
-        after_run: Module with `check(config)`, called before any work to refuse settings, and `execute(results, config)`,
-            called at the end of a run on its main process.
+        hooks: Subclass of `cardiobench.runner.hooks.RunHooks`, which takes part in a run.
     """
 
     protocols: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
-    plans: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     examples: Mapping[str, str] = field(default_factory=dict)
     profiles: Mapping[str, str] = field(default_factory=dict)
@@ -77,10 +66,7 @@ class Extension:
     suites: str = ""
     cards: str = ""
     tasks: str = ""
-    known_results: str = ""
-    after_model: str = ""
-    demos: Mapping[str, str] = field(default_factory=dict)
-    after_run: str = ""
+    hooks: str = ""
 
     def references(self, kind: str) -> Mapping[str, str]:
         """Return name -> reference of one field; the name is empty in a field that holds a single reference."""

@@ -1,4 +1,4 @@
-"""Share calls between this process and worker processes of this machine."""
+"""Share calls between this process and worker processes of this machine, or among the workers of a cluster."""
 
 import os
 import threading
@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -90,22 +90,27 @@ def _submitted(executor: Any, function: Callable[..., Any], call: tuple[Any, ...
     return submitted
 
 
-def share_calls(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
-    """Call a function in this process and in workers, and yield results in order of completion.
+def share_calls(
+    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], jobs: int, executor: Executor | None = None
+) -> Iterator[Any]:
+    """Call a function in workers and yield results in order of completion.
 
-    Each process takes the next call when it is free. This process works as well, because it has imported its libraries anyway.
+    Each worker takes the next call when it is free. Without an executor, the workers are processes of this machine, and
+    this process works as well, because it has imported its libraries anyway.
 
     Args:
         function: Function that can be imported in a worker.
         calls: Arguments of each call.
-        jobs: Number of processes, including this one.
+        jobs: Number of calls at a time.
+        executor: Executor of a cluster; None for this machine.
 
     Raises:
-        LostWorker: A worker was killed.
+        LostWorker: A worker of this machine was killed.
     """
     waiting, done = deque(calls), SimpleQueue[Future[Any]]()
-    workers = min(jobs, len(calls)) - 1
-    executor: Any = pool(pool_size(jobs, len(calls))) if workers > 0 else None
+    here = executor is None
+    workers = min(jobs, len(calls)) - here
+    own: Any = pool(pool_size(jobs, len(calls))) if here and workers > 0 else None
 
     def send_next(previous: Future[Any] | None = None) -> None:
         if previous:
@@ -114,9 +119,9 @@ def share_calls(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], 
             return
         try:
             call = waiting.popleft()
-        except IndexError:  # This process has taken the last call.
+        except IndexError:  # Another process has taken the last call.
             return
-        _submitted(executor, function, call).add_done_callback(send_next)
+        _submitted(executor or own, function, call).add_done_callback(send_next)
 
     for _ in range(workers):
         send_next()
@@ -124,7 +129,7 @@ def share_calls(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], 
     try:
         while missing:
             try:
-                result = done.get(block=not waiting).result()
+                result = done.get(block=not (here and waiting)).result()
             except Empty:
                 try:
                     call = waiting.popleft()
@@ -137,5 +142,5 @@ def share_calls(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], 
         raise LostWorker.of_this_machine(error) from error
     finally:
         waiting.clear()
-        if missing and executor:
-            executor.shutdown(kill_workers=True)
+        if missing and own:
+            own.shutdown(kill_workers=True)

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
+from typing import Any, ClassVar, Literal, NoReturn, cast
 
 import numpy as np
 
 from cardiobench.core.errors import BadConfig, NotApplicable
+from cardiobench.data.dataset import OpenDataset
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.embeddings.vector_files import POOLINGS
 from cardiobench.embeddings.vector_table import VectorTable
@@ -14,9 +15,6 @@ from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import find_card
 from cardiobench.results.cost import NOT_SEEN as COST_NOT_SEEN
 from cardiobench.results.record import EMBEDDINGS, NOT_SEEN
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VERSION = 1
 """Version of the conversion of file rows to vectors of recordings."""
@@ -48,6 +46,7 @@ class GivenEmbeddings:
     sampling: ClassVar[None] = None
     sampling_rate: ClassVar[None] = None
     no_text_reason: ClassVar[str] = NO_ENCODER
+    no_encoder: ClassVar[str] = NO_ENCODER
 
     @property
     def revision(self) -> str:
@@ -83,6 +82,41 @@ class GivenEmbeddings:
         """Return the object itself, because there is nothing to move."""
         return self
 
+    def key(self, dataset: str) -> dict[str, Any]:
+        """Return the digest of a dataset's embeddings, for the key of their store."""
+        return {"given": self.table.of(dataset).digest, "given_version": VERSION}
+
+    def check_ids(self, dataset: OpenDataset, indices: np.ndarray, *, partly: bool) -> None:
+        """Refuse missing or unknown recordings.
+
+        Args:
+            dataset: Dataset of the embeddings.
+            indices: Row indices that the run needs.
+            partly: Whether embeddings may be missing.
+
+        Raises:
+            BadData: Ids are missing or unknown; the message has the counts.
+        """
+        name = dataset.spec.name
+        needed, listed = list(dataset.frame["id"].iloc[indices]), list(dataset.table.listed["id"])
+        self.table.of(name).check(needed, listed, of=name, partly=partly)
+
+    def store(self, dataset: OpenDataset, indices: np.ndarray, store: EmbeddingStore) -> None:
+        """Store the available embeddings of some rows of a dataset."""
+        table, rows = self.table.of(dataset.spec.name), dataset.frame[["id", "fingerprint"]].iloc[indices]
+        places = table.places.get_indexer(rows["id"])
+        here = rows[places >= 0]
+        for start in range(0, len(here), SHARD):
+            block = here.iloc[start : start + SHARD]
+            parts = [table.part_vectors(place) for place in places[places >= 0][start : start + SHARD]]
+            cost = {"reason": COST_NOT_SEEN}
+            store.append(list(block["id"]), list(block["fingerprint"]), parts, libraries={}, cost=cost)
+
+    def lacking(self, dataset: OpenDataset, indices: np.ndarray) -> frozenset[str]:
+        """Return the ids of rows without an embedding."""
+        needed = dataset.frame["id"].iloc[indices]
+        return frozenset(needed[self.table.of(dataset.spec.name).places.get_indexer(needed) < 0])
+
 
 def given_model(encoder: GivenEmbeddings, pooling: str | None = None) -> LoadedModel:
     """Return embeddings from elsewhere as a loaded model.
@@ -100,8 +134,10 @@ def given_model(encoder: GivenEmbeddings, pooling: str | None = None) -> LoadedM
         )
     own = encoder.table.pooling or "mean"
     chosen: Any = pooling or own
+    pooled = replace(encoder, pooling=chosen)
     return LoadedModel(
-        encoder=cast(Encoder, replace(encoder, pooling=chosen)),
+        encoder=cast(Encoder, pooled),
+        vectors=pooled,
         loaded_by=EMBEDDINGS,
         preprocessing=encoder.preprocessing,
         warnings=encoder.warnings,
@@ -110,27 +146,6 @@ def given_model(encoder: GivenEmbeddings, pooling: str | None = None) -> LoadedM
         card=find_card(encoder.name),
         seen=encoder.seen,
     )
-
-
-def given_key(encoder: GivenEmbeddings, dataset: str) -> dict[str, Any]:
-    """Return the digest of a dataset's embeddings, for the key of their store."""
-    return {"given": encoder.table.of(dataset).digest, "given_version": VERSION}
-
-
-def store_given(table: VectorTable, rows: "pd.DataFrame", store: EmbeddingStore) -> None:
-    """Store the available vectors of recordings.
-
-    Args:
-        table: Vectors of one dataset.
-        rows: `id` and `fingerprint` of recordings missing from the store.
-        store: Store of the model and dataset.
-    """
-    places = table.places.get_indexer(rows["id"])
-    here = rows[places >= 0]
-    for start in range(0, len(here), SHARD):
-        block = here.iloc[start : start + SHARD]
-        parts = [table.part_vectors(place) for place in places[places >= 0][start : start + SHARD]]
-        store.append(list(block["id"]), list(block["fingerprint"]), parts, libraries={}, cost={"reason": COST_NOT_SEEN})
 
 
 def chosen_name(name: str, source: str) -> str:

@@ -7,7 +7,6 @@ from cardiobench.core.versions import component_version
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media import dicom, ecg, ecg_hdf5, ecg_npy, ecg_wfdb, nifti, overlays, still, video
-from cardiobench.embeddings.elsewhere import GivenEmbeddings, given_key
 from cardiobench.models import signal
 from cardiobench.models.base import LoadedModel, sampling_rate
 
@@ -26,9 +25,8 @@ def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
     model files by their content, so a commit without a new version changes nothing. Versions of libraries do not count.
     """
     name = source.spec.name
-    if isinstance(model.encoder, GivenEmbeddings):
-        facts = given_key(model.encoder, name)
-        return {"model": model.name, **facts, "dataset": name, "dtype": model.stored_as}
+    if model.vectors:
+        return {"model": model.name, **model.vectors.key(name), "dataset": name, "dtype": model.stored_as}
     return {
         "model": model.name,
         "weights": dict(model.weight_files) or model.revision,

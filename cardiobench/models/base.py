@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from cardiobench.data.dataset import OpenDataset
     from cardiobench.data.media.types import Clip, Ecg, FrameSampling
     from cardiobench.models.cards import ModelCard
 
@@ -162,6 +163,40 @@ class NativeHeads(Encoder, Protocol):
         ...
 
 
+class GivenVectors(Protocol):
+    """Vectors of recordings that were computed elsewhere, for a model without a network here."""
+
+    @property
+    def no_encoder(self) -> str:
+        """Reason why nothing else can be encoded."""
+        ...
+
+    def key(self, dataset: str) -> dict[str, Any]:
+        """Return what identifies the vectors of a dataset in the key of their store."""
+        ...
+
+    def check_ids(self, dataset: "OpenDataset", indices: "np.ndarray", *, partly: bool) -> None:
+        """Refuse missing or unknown recordings.
+
+        Args:
+            dataset: Dataset of the vectors.
+            indices: Row indices that the run needs.
+            partly: Whether vectors may be missing.
+
+        Raises:
+            BadData: Ids are missing or unknown.
+        """
+        ...
+
+    def store(self, dataset: "OpenDataset", indices: "np.ndarray", store: Any) -> None:
+        """Store the available vectors of some rows of a dataset."""
+        ...
+
+    def lacking(self, dataset: "OpenDataset", indices: "np.ndarray") -> frozenset[str]:
+        """Return the ids of rows without a vector."""
+        ...
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """An encoder that is ready for use, with all decisions made when it was loaded.
@@ -187,6 +222,7 @@ class LoadedModel:
             embeddings.
         condition: Conditions on the input in the form used in variants, such as `leads=I`; "" for unchanged recordings.
         several_vectors: Advice for protocols that need several vectors per recording if only one is stored.
+        vectors: Vectors from elsewhere in place of a network; None for a network.
     """
 
     encoder: Encoder
@@ -206,6 +242,7 @@ class LoadedModel:
     seen: "Mapping[str, bool | None]" = field(default_factory=dict)
     change: "Callable[[Clip | Ecg], Clip | Ecg] | None" = None
     condition: str = ""
+    vectors: GivenVectors | None = None
 
     @property
     def name(self) -> str:

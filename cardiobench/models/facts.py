@@ -59,4 +59,4 @@ def without_network(model: LoadedModel, texts: TextVectors = NO_TEXTS) -> Loaded
         if texts and isinstance(encoder, TextEncoder)
         else EncoderFacts(*facts)
     )
-    return replace(model, encoder=cast(Encoder, made), code=(), change=None)
+    return replace(model, encoder=cast(Encoder, made), code=(), change=None, vectors=None)

@@ -1,14 +1,14 @@
-"""Run cells in local processes, on a Dask cluster or on Ray."""
+"""Open the workers of a run: processes of this machine, a Dask cluster or Ray."""
 
 import logging
 import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,26 @@ ANSWER_SECONDS = 5.0  # Seconds that a cluster has to accept a connection.
 WORKER_SECONDS = 10.0  # Seconds that a Dask cluster has to answer and to have a worker.
 
 
-def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
-    """Return a context in which `call_on_cluster` uses `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
+@dataclass(frozen=True)
+class Workers:
+    """Workers of an open backend.
 
-    `loky` is this machine, where `cardiobench.core.workers` needs no context.
+    Attributes:
+        count: Number of cells at a time.
+        executor: Executor of a cluster; None for this machine, where this process is one of the workers.
+    """
+
+    count: int
+    executor: Executor | None = None
+
+
+def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[Workers]:
+    """Return a context with the workers of `loky` (this machine), `dask`, `dask=tcp://HOST:PORT` or `ray`.
 
     Args:
-        name: Name of the backend.
+        name: Name of the backend; `dask` without an address and `ray` without RAY_ADDRESS start a cluster here.
         jobs: Cells at a time on this machine.
-        cells: Cells to evaluate; no more workers than these are started.
-
-    Returns:
-        The context of the number of cells at a time: the cores of a cluster that runs already, else `jobs`.
+        cells: Cells to compute; no more workers than these are started.
 
     Raises:
         CardioBenchError: There is no such backend, or its package is not installed.
@@ -46,20 +54,8 @@ def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
     if kind == "dask":
         return dask(address, jobs, cells)
     if name in ("loky", "ray"):
-        return nullcontext(jobs) if name == "loky" else ray(jobs, cells)
+        return nullcontext(Workers(jobs)) if name == "loky" else ray(jobs, cells)
     raise CardioBenchError(f"no backend '{name}'. Give --backend loky, dask=tcp://HOST:PORT or ray.")
-
-
-def call_on_cluster(name: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-    """Call a function with each tuple of arguments on the open cluster, and yield results in order of completion."""
-    if name == "ray":
-        yield from _tasks_of_ray(function, iter(calls))
-        return
-    import joblib
-
-    # Send one call per message, because calls take seconds to minutes.
-    parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-    yield from parallel(joblib.delayed(function)(*arguments) for arguments in calls)
 
 
 def environment() -> dict[str, str]:
@@ -78,14 +74,12 @@ def set_environment(variables: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
+def dask(address: str, jobs: int, cells: int) -> Iterator[Workers]:
     """Work on the Dask cluster at the address, else on a new one on this machine.
 
     A new cluster listens on the loopback interface and only talks to processes with its certificate, which exists in
     memory for this run. Otherwise every user of the machine could run code in it.
     """
-    import joblib
-
     try:
         from dask.distributed import Client, KilledWorker, LocalCluster
     except ImportError:
@@ -108,8 +102,9 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
         ) from None
     try:
         wait_for_a_worker(client)
-        with silent("distributed", "tornado"), joblib.parallel_config(backend=_dask_backend(client)):
-            yield joblib.effective_n_jobs() if address else jobs
+        with silent("distributed", "tornado"):
+            cores = sum(client.ncores().values()) if address else jobs
+            yield Workers(cores, client.get_executor(pure=False, retries=0))
     except KilledWorker as error:
         raise LostWorker(
             f"a worker of Dask was killed {error.last_worker.address if error.last_worker else ''}".rstrip(),
@@ -181,21 +176,8 @@ def answers(address: str) -> bool:
     return True
 
 
-def _dask_backend(client: Any) -> Any:
-    """Return joblib's backend of a Dask client; a task whose workers were killed fails there, where joblib 1.5 waits for it forever."""
-    from joblib._dask import DaskDistributedBackend
-
-    class Backend(DaskDistributedBackend):  # type: ignore[misc]  # joblib ships no types
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            future = super().submit(func, callback)
-            future.add_done_callback(lambda done: done.exception() and callback(done.exception()))
-            return future
-
-    return Backend(client=client, pure=False)
-
-
 @contextmanager
-def ray(jobs: int, cells: int) -> Iterator[int]:
+def ray(jobs: int, cells: int) -> Iterator[Workers]:
     """Work on the Ray cluster that RAY_ADDRESS names, else on a new one on this machine.
 
     A new cluster listens on the loopback interface and asks for a token where the installed version of Ray has tokens.
@@ -220,8 +202,9 @@ def ray(jobs: int, cells: int) -> Iterator[int]:
         engine.init(include_dashboard=False, log_to_driver=False, **own)
     if local and (token := Path.home() / ".ray" / "auth_token").is_file():
         token.chmod(0o600)  # Ray lets all users of the machine read it.
+    executor = RayExecutor(jobs if local else max(1, int(engine.cluster_resources().get("CPU", 1))))
     try:
-        yield jobs if local else _cores_of_ray()
+        yield Workers(executor.count, executor)
     except engine.exceptions.RayError as error:
         if isinstance(error, engine.exceptions.RayTaskError):  # Raised by the work itself.
             raise
@@ -232,28 +215,47 @@ def ray(jobs: int, cells: int) -> Iterator[int]:
             else LostWorker(f"the head of Ray at {head} no longer answers", "start it, then run the same command again")
         ) from error
     finally:
+        executor.shutdown(wait=False, cancel_futures=True)
         if started:
             engine.shutdown()
 
 
-def _cores_of_ray() -> int:
-    import ray as engine
+class RayExecutor(ThreadPoolExecutor):
+    """Executor of tasks of one core each; every thread waits for one task at a time.
 
-    return max(1, int(engine.cluster_resources().get("CPU", 1)))
+    joblib's backend for Ray sends calls to workers at random, even to busy ones.
+    """
 
+    def __init__(self, count: int) -> None:
+        """Start without tasks.
 
-def _tasks_of_ray(function: Callable[..., Any], calls: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
-    """Yield results of tasks of one core each; joblib's backend for Ray sends calls to workers at random, even to busy ones."""
-    import ray as engine
+        Args:
+            count: Number of tasks at a time.
+        """
+        super().__init__(count, "ray")
+        self.count = count
+        self.running: set[Any] = set()
 
-    task = engine.remote(max_retries=0)(function)  # A killed worker ends the run, as on this machine.
-    waiting = [task.remote(*arguments) for arguments in islice(calls, 2 * _cores_of_ray())]
-    try:
-        while waiting:
-            (done,), waiting = engine.wait(waiting)
-            waiting += [task.remote(*arguments) for arguments in islice(calls, 1)]
-            yield engine.get(done)
-    finally:
-        with suppress(engine.exceptions.RayError):
-            for one in waiting:
-                engine.cancel(one, force=True)
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Send a task, which is not repeated if its worker is killed, and return its future."""
+        return super().submit(self._wait_for, function, arguments, named)
+
+    def _wait_for(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        import ray as engine
+
+        task = engine.remote(max_retries=0)(function).remote(*arguments, **named)
+        self.running.add(task)
+        try:
+            return engine.get(task)
+        finally:
+            self.running.discard(task)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Stop waiting; running tasks are killed if futures are cancelled."""
+        import ray as engine
+
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+        for task in list(self.running) if cancel_futures else ():
+            with suppress(engine.exceptions.RayError):
+                engine.cancel(task, force=True)
+        super().shutdown(wait=wait)

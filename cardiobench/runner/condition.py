@@ -10,7 +10,6 @@ from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig, NotApplicable, first_n
 from cardiobench.core.registry import check_names
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.elsewhere import GivenEmbeddings
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 
@@ -73,7 +72,7 @@ def under_conditions(model: LoadedModel, config: RunConfig) -> LoadedModel:
         NotApplicable: A condition does not apply to the model.
     """
     for one in of_input(config):
-        if isinstance(model.encoder, GivenEmbeddings):
+        if model.vectors:
             raise NotApplicable(
                 f"the embeddings of {model.name} were supplied, but --condition {one.label} changes the recordings to encode"
             )

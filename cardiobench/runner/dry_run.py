@@ -15,7 +15,6 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.elsewhere import GivenEmbeddings
 from cardiobench.embeddings.extract import SHARD, EncodeJob, PartEncoder, prepare, run_code_of
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
@@ -23,12 +22,13 @@ from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.analyze import plan_subjects, prices
-from cardiobench.runner.cell import AnalysisCell
+from cardiobench.runner.cells.analysis import AnalysisCell
+from cardiobench.runner.compute import applies
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import EncodeInput, dataset_inputs
 from cardiobench.runner.evaluate import make_cells
 from cardiobench.runner.given_embeddings import read_given
-from cardiobench.runner.known import applies, check_reuse, without_result
+from cardiobench.runner.known import check_reuse, without_result
 from cardiobench.runner.plan import DatasetPlan, plan_model
 from cardiobench.runner.planned import planned_cells
 from cardiobench.runner.processes import start_processes
@@ -89,13 +89,12 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
             cells = make_cells(model, dataset, predicting, frozenset(), context)
             known += [result for cell in cells if (result := cell.load_cached())]
             missing = without_result(cells, context)
-            holes = [cell for cell in missing if applies(cell)]
+            holes = [cell for cell in missing if not applies(cell)]
             plan.holes += [{"model": model.name, "task": cell.subject, "protocol": cell.label} for cell in holes]
             done += [name] * (not holes)
             counts = {"cells": len(cells), "cached": len(cells) - len(missing)}
             rows[name] = {"model": model.name, "dataset": name, "to_encode": 0, "seconds": 0.0, "bytes": 0, **counts}
-        given_vectors = isinstance(model.encoder, GivenEmbeddings)
-        inputs = () if given_vectors else model_inputs(model, request.tasks, datasets, protocols, plans, context)
+        inputs = () if model.vectors else model_inputs(model, request.tasks, datasets, protocols, plans, context)
         analyzing = any(isinstance(protocol, AnalysisProtocol) for protocol in protocols)
         for name, one in inputs:
             if config.reuse and name in done and not analyzing:  # The run does not encode this dataset.

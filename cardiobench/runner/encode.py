@@ -12,7 +12,6 @@ from cardiobench.core.errors import BadModel
 from cardiobench.core.libraries import as_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
-from cardiobench.embeddings.elsewhere import GivenEmbeddings, store_given
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
@@ -121,22 +120,16 @@ def encode_missing(
     Returns:
         Ids of recordings that could not be encoded, equal on all processes.
     """
-    if isinstance(model.encoder, GivenEmbeddings):
-        return _store_given(model.encoder, next(iter(plans.values())), context)
+    if model.vectors:
+        (plan,) = plans.values()
+        if context.accelerator.is_main_process:
+            model.vectors.store(plan.dataset, plan.to_encode, plan.store)
+        context.accelerator.wait_for_everyone()
+        return model.vectors.lacking(plan.dataset, plan.indices)
     inputs = dataset_inputs(model, plans, context.config.seed, clean)
     count = sum(perturbation is not None for perturbation in plans)
     note = f", {count} perturbations" if count else ""
     return encode_inputs(inputs, next(iter(plans.values())).dataset.spec.name, context, note)
-
-
-def _store_given(encoder: GivenEmbeddings, plan: DatasetPlan, context: RunContext) -> frozenset[str]:
-    """Store missing external embeddings, and return ids without any."""
-    frame, table = plan.dataset.frame, encoder.table.of(plan.dataset.spec.name)
-    if context.accelerator.is_main_process:
-        store_given(table, frame[["id", "fingerprint"]].iloc[plan.to_encode], plan.store)
-    context.accelerator.wait_for_everyone()
-    needed = frame["id"].iloc[plan.indices]
-    return frozenset(needed[table.places.get_indexer(needed) < 0])
 
 
 def encode_inputs(inputs: Sequence[EncodeInput], dataset: str, context: RunContext, note: str = "") -> frozenset[str]:

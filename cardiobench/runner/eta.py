@@ -9,7 +9,8 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.protocols.base import PredictionProtocol, Workload
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import Cell
+from cardiobench.runner.cells.recordings import Cell
+from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import resolve_tasks
 
 
@@ -148,3 +149,64 @@ def format_seconds(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+class RemainingTime:
+    """Announce long cells of one protocol on one dataset, with the remaining time by what finished cells took.
+
+    Args:
+        cells: Cells of one model.
+        context: Run context.
+    """
+
+    def __init__(self, cells: Sequence[Cell], context: RunContext):
+        self.cells, self.config, self.print = cells, context.config, context.console.print
+        self.durations = DurationEstimator(cells[0].protocol, context.summary.results)
+        self.waiting: dict[int, int] = {}  # Mapping from position to number of records.
+        self.unknown: set[str] = set()  # Variants without a finished cell.
+        self.slots = 1
+
+    def order(self, todo: Sequence[int]) -> list[int]:
+        """Return positions with one of each variant first."""
+        return [todo[position] for position in one_of_each_first([self.cells[n].variant for n in todo])]
+
+    def begin(self, todo: Sequence[int], slots: int) -> None:
+        """Print the plan of the cells to compute, `slots` at a time."""
+        first, self.slots = self.cells[0], slots
+        kept = len(self.cells) - len(todo)
+        dataset = f"{first.dataset.spec.name} with {first.model.name}"
+        counts = f"{first.protocol.name}: {len(self.cells)} cells of {dataset}, {kept} kept, {len(todo)} to do"
+        if not todo:
+            self.print(counts)
+            return
+        self.waiting = dict(zip(todo, count_records([self.cells[n] for n in todo]), strict=True))
+        self.unknown = {
+            self.cells[n].variant for n in todo if not self.durations.knows(self.cells[n].variant, first.model.name)
+        }
+        self.print(f"{counts}, {slots} at a time")
+        if self.durations:
+            self._estimate("those before them")
+        else:
+            for line in first.protocol.plan_lines():
+                self.print(f"  {line}")
+
+    def finish(self, position: int, record: ScoreResult | None) -> None:
+        """Learn from a finished cell, and print the first estimate and the one with a cell of each variant."""
+        first_known, variant = not self.durations, self.cells[position].variant
+        del self.waiting[position]
+        if record:
+            self.durations.update(record)
+        last_kind = self.unknown == {variant}
+        self.unknown.discard(variant)
+        if self.durations and self.waiting and (first_known or last_kind):
+            self._estimate("the first cell of each protocol" if last_kind else "the first")
+
+    def _estimate(self, source: str) -> None:
+        model, durations = self.cells[0].model.name, self.durations
+        costs = [durations.estimate(self.cells[n].variant, model, count) for n, count in self.waiting.items()]
+        seconds = format_seconds(remaining_seconds(costs, self.slots))
+        self.print(f"  about {seconds} for {len(costs)} cells, by what {source} took")
+        whole = variants_of_run(self.cells[0], self.config)
+        if len(whole) > len(self.cells):
+            most = sum(count * durations.estimate(variant) for variant, count in Counter(whole).items()) / self.slots
+            self.print(f"  at most about {format_seconds(most)} for all {len(whole)} cells of this run")

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
 from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig
 from cardiobench.data import catalog
@@ -89,23 +87,3 @@ def _checked(encoder: GivenEmbeddings, datasets: Mapping[str, OpenDataset]) -> G
         listed = dataset.table.listed
         warnings += audit_splits(table.of(name), list(listed["id"]), list(listed["split"]), name)
     return replace(encoder, warnings=tuple(warnings))
-
-
-def check_ids(encoder: GivenEmbeddings, dataset: OpenDataset, indices: np.ndarray, config: RunConfig) -> None:
-    """Reject embeddings with missing or unknown recordings.
-
-    Args:
-        encoder: External embeddings.
-        dataset: Dataset of the embeddings.
-        indices: Row indices required by the run.
-        config: Settings of the run.
-
-    Raises:
-        BadData: Ids are missing or unknown; the message has the counts.
-    """
-    encoder.table.of(dataset.spec.name).check(
-        list(dataset.frame["id"].iloc[indices]),
-        list(dataset.table.listed["id"]),
-        of=dataset.spec.name,
-        partly=config.allow_missing,
-    )

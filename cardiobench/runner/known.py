@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from cardiobench.core import extensions
 from cardiobench.core.config import RunConfig, flag_of
-from cardiobench.core.errors import BadConfig, NotApplicable
+from cardiobench.core.errors import BadConfig
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol
-from cardiobench.runner.cell import Cell
-from cardiobench.runner.compute import check_applies
+from cardiobench.runner.cells.recordings import Cell
+from cardiobench.runner.compute import applies
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.evaluate import make_cells
+from cardiobench.runner.hooks import run_hooks
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.processes import share
 
@@ -32,7 +32,7 @@ def check_reuse(config: RunConfig) -> None:
         )
     if config.overwrite:
         raise BadConfig("--reuse takes existing results, but --overwrite recomputes them. Remove one of these flags.")
-    if not extensions.contributions("known_results"):
+    if not run_hooks("known_results"):
         raise BadConfig(
             f"{flag_of(RunConfig, 'reuse')} {config.reuse}: no installed extension can find results. Install one, or leave the flag out."
         )
@@ -43,25 +43,16 @@ def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Ca
     if not context.config.reuse:
         return {}
     found: dict[str, Callable[[], None]] = {}
-    for find in extensions.hooks("known_results"):
-        found |= find(cells, context)
+    for hooks in run_hooks():
+        found |= hooks.known_results(cells, context)
     return found
 
 
 def without_result(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
     """Return the cells without a local or published result."""
     open_cells = [cell for cell in cells if cell.load_cached() is None]
-    known = known_results(list(filter(applies, open_cells)), context)
+    known = known_results([cell for cell in open_cells if not applies(cell)], context)
     return [cell for cell in open_cells if cell.key not in known]
-
-
-def applies(cell: Cell) -> bool:
-    """Return whether the protocol applies to the task and the model, as far as known before encoding."""
-    try:
-        check_applies(cell)
-    except NotApplicable:
-        return False
-    return True
 
 
 def reuse(
@@ -82,11 +73,14 @@ def reuse(
         return set()
     complete: list[str] = []
     if context.accelerator.is_main_process:
-        planned = {name: make_cells(model, plan, protocols, frozenset(), context) for name, plan in plans.items()}
-        cells = [cell for members in planned.values() for cell in filter(applies, members) if not cell.load_cached()]
+        planned = {
+            name: [cell for cell in make_cells(model, plan, protocols, frozenset(), context) if not applies(cell)]
+            for name, plan in plans.items()
+        }
+        cells = [cell for members in planned.values() for cell in members if not cell.load_cached()]
         for save in known_results(cells, context).values():
             save()
-        complete = [name for name, members in planned.items() if all(map(Cell.load_cached, filter(applies, members)))]
+        complete = [name for name, members in planned.items() if all(map(Cell.load_cached, members))]
     if context.accelerator.num_processes > 1:
         (complete,) = share([complete])
     return set(complete)

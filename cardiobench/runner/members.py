@@ -2,38 +2,20 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby
-from types import MappingProxyType
 from typing import Any
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols.ensemble import EnsembleProtocol
-from cardiobench.runner.cell import Cell
-from cardiobench.runner.compute import check_applies
+from cardiobench.runner.cells.recordings import Cell, Members
+from cardiobench.runner.compute import applies
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.processes import share
 from cardiobench.runner.recent import RecentData
 
 
-@dataclass(frozen=True)
-class Members:
-    """Trained ensemble members of a cell.
-
-    Attributes:
-        answers: Predictions of each member, or its `NotApplicable` error.
-        seconds: Total training time.
-    """
-
-    answers: Sequence[Any]
-    seconds: float
-
-
-Trained = Mapping[str, Members]  # Mapping from cell key to members.
-NOTHING: Trained = MappingProxyType({})
-
-
-def train_members(cells: Sequence[Cell], context: RunContext) -> Trained:
+def train_members(cells: Sequence[Cell], context: RunContext) -> Sequence[Cell]:
     """Train the ensemble members of all uncached cells, distributed over the processes.
 
     Args:
@@ -41,11 +23,12 @@ def train_members(cells: Sequence[Cell], context: RunContext) -> Trained:
         context: Run context.
 
     Returns:
-        Members of each cell, equal on all processes; empty with a single process, which trains them during evaluation.
+        The cells with their members, equal on all processes; unchanged with a single process, which trains the members
+        when it computes a cell.
     """
     accelerator = context.accelerator
     if accelerator.num_processes == 1:
-        return NOTHING
+        return cells
     from accelerate.utils import gather_object
 
     ensembles = {n: one.protocol.members for n, one in enumerate(cells) if isinstance(one.protocol, EnsembleProtocol)}
@@ -63,7 +46,8 @@ def train_members(cells: Sequence[Cell], context: RunContext) -> Trained:
     by_cell: dict[int, dict[int, tuple[Any, float]]] = {n: {} for n in todo}
     for n, member, answer, seconds in gather_object(done):
         by_cell[n][member] = answer, seconds
-    return {cells[n].key: _in_order(members) for n, members in by_cell.items()}
+    trained = {n: _in_order(members) for n, members in by_cell.items()}
+    return [replace(cell, members=trained.get(n)) for n, cell in enumerate(cells)]
 
 
 def _in_order(members: Mapping[int, tuple[Any, float]]) -> Members:
@@ -71,21 +55,14 @@ def _in_order(members: Mapping[int, tuple[Any, float]]) -> Members:
     return Members(answers, sum(seconds))
 
 
-def answers_of(members: Members) -> Sequence[Any]:
-    """Return the predictions of all members; raises the first `NotApplicable` if there is one."""
-    for answer in members.answers:
-        if isinstance(answer, NotApplicable):
-            raise answer
-    return members.answers
-
-
 def _train(cell: Cell, members: Sequence[int]) -> Iterator[tuple[int, Any]]:
     """Yield the prediction of each member, or the reason why it has none."""
     protocol = cell.protocol
     assert isinstance(protocol, EnsembleProtocol)
     try:
-        check_applies(cell)
-        prepared = protocol.prepare(RecentData().of(cell), cell.model.encoder, cell.variant)
+        if told := applies(cell):
+            raise NotApplicable(told)
+        prepared = protocol.prepare(cell.read(RecentData()), cell.model.encoder, cell.variant)
     except NotApplicable as error:
         yield from ((member, error) for member in members)
         return

@@ -15,7 +15,6 @@ from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.elsewhere import GivenEmbeddings
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.recognize import recognize
 from cardiobench.embeddings.store import EmbeddingStore
@@ -26,7 +25,6 @@ from cardiobench.results.formatting import EARLIER
 from cardiobench.runner.content_reader import ContentReader
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.generation import current_plan
-from cardiobench.runner.given_embeddings import check_ids
 from cardiobench.runner.references import first_patients
 
 
@@ -281,8 +279,9 @@ def plan_model(
         members = [task for task in tasks if task.dataset == name]
         if dataset.spec.modality in model.modalities:
             plans[name] = _plan_current(model, dataset, members, context)
-            if isinstance(model.encoder, GivenEmbeddings):
-                check_ids(model.encoder, plans[name].dataset, plans[name].indices, context.config)
+            if model.vectors:
+                partly = context.config.allow_missing
+                model.vectors.check_ids(plans[name].dataset, plans[name].indices, partly=partly)
         elif len(context.config.models) == 1 and context.config.tasks:
             reason = f"the model takes {' and '.join(model.modalities)}, {name} is {dataset.spec.modality}"
             context.summary.not_applicable += [

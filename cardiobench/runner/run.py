@@ -6,7 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cardiobench.core import extensions, plugins
+from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig, absolute_paths
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, BadModel, HubError, NotApplicable
@@ -24,17 +24,18 @@ from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.protocols.profile import find_profile
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
-from cardiobench.runner.cell import AnalysisCell, Cell
+from cardiobench.runner.cells.analysis import AnalysisCell
+from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.condition import check_protocols, conditions, tasks_under, under_conditions
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
-from cardiobench.runner.evaluate import evaluate_cells, make_cells
+from cardiobench.runner.evaluate import evaluate_cells, make_cells, workers_from_start
 from cardiobench.runner.given_embeddings import check_given, only_given, read_given
+from cardiobench.runner.hooks import run_hooks
 from cardiobench.runner.known import check_reuse, reuse
 from cardiobench.runner.names import check_request_names, default_protocols, extra_forms
 from cardiobench.runner.output_folder import check_writable, write_settings
 from cardiobench.runner.pairs import protocols_of, with_own_models
-from cardiobench.runner.parallel import workers_from_start
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     dataset_rows,
@@ -384,7 +385,7 @@ def run_model(
         cells, waiting = [*cells, *made], [*waiting, *made]
     evaluate_cells(waiting, context)
     if context.accelerator.is_main_process:
-        for derive in extensions.hooks("after_model"):
-            derive(cells, context)
+        for hooks in run_hooks():
+            hooks.after_model(cells, context)
     run_planned(model, tasks, datasets, protocols, context)
     return analyze_model(model, analyzing, plans, unreadable, context)

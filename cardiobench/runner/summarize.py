@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core import extensions
 from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.tables import write_csv
 from cardiobench.data import catalog
 from cardiobench.report.plots.draw import JOBS_PER_PROCESS
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.parallel import jobs_by_memory, n_jobs
+from cardiobench.runner.hooks import run_hooks
+from cardiobench.runner.workers import jobs_by_memory, n_jobs
 
 FAILURE_COLUMNS = ["model", "dataset", "id", "reason"]
 
@@ -23,20 +23,19 @@ def check_after_run(config: RunConfig) -> None:
     Raises:
         CardioBenchError: An extension rejects the settings, or no installed extension supports them.
     """
-    modules = extensions.hooks("after_run")
-    if config.report_to and not modules:
+    if config.report_to and not run_hooks("after_run"):
         raise BadConfig(
             f"{flag_of(RunConfig, 'report_to')} {' '.join(config.report_to)}: no installed extension can report results. "
             "Install one, or leave it out."
         )
-    for module in modules:
-        module.check(config)
+    for hooks in run_hooks():
+        hooks.check(config)
 
 
 def after_run(context: RunContext) -> None:
     """Pass new and cached results of the run to extensions on the main process."""
-    for module in extensions.hooks("after_run"):
-        module.execute(context.summary.results, context.config)
+    for hooks in run_hooks():
+        hooks.after_run(context.summary.results, context.config)
 
 
 def finalize(context: RunContext) -> None:

@@ -10,19 +10,19 @@ from cardiobench.core.extensions import Extension, extensions, resolve
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.protocols import check_installed, protocol_class
+from cardiobench.runner.hooks import RunHooks
 from cardiobench.runner.plan import resolve_tasks
 from cardiobench.scoring.suites import load_suite, suites_in
 from cardiobench.tasks.task import list_kinds, task_kind
 from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
 
-FUNCTIONS = ("plans", "examples", "tables", "anchors", "after_model", "demos")
+FUNCTIONS = ("examples", "tables", "anchors")
 """Manifest fields that refer to functions."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch")
 ATTRIBUTES = {
     "figures": ("draw",),
     "commands": ("HELP", "configure", "execute"),
-    "after_run": ("check", "execute"),
     "conditions": ("VERSION", "check", "applies", "apply"),
 }
 """Mapping from manifest field to required attributes of the referenced modules."""
@@ -56,6 +56,9 @@ def check_extension(name: str) -> None:
             require(not lacking, f"{where} has no {', '.join(lacking)}")
             if field.name in FUNCTIONS:
                 require(callable(part), f"{where} is a {type(part).__name__}, expected a function")
+            if field.name == "hooks":
+                kind = isinstance(part, type) and issubclass(part, RunHooks)
+                require(kind, f"{where} is not a subclass of cardiobench.runner.hooks.RunHooks")
             if field.name == "tasks":
                 _check_tasks(where, part)
             if field.name == "suites":

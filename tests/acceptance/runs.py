@@ -185,7 +185,7 @@ def _without_figures() -> Iterator[None]:
 @contextmanager
 def _without_cut() -> Iterator[None]:
     """Predict the most probable class, without the rate cut; all other numbers must stay bitwise equal."""
-    name = "cardiobench.runner.evaluate.cut_by_validation"
+    name = "cardiobench.runner.cells.recordings.cut_by_validation"
     with patch(name, lambda data, output: replace(output, cut=None)):
         yield
 

@@ -15,7 +15,7 @@ from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.refits import redrawn_rows
-from cardiobench.runner.evaluate import refit_answers
+from cardiobench.runner.cells.answers import refit_answers
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.refits import ranking_scores
 from cardiobench.stats.variability import training_weights

@@ -8,16 +8,18 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import pytest
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, LostWorker
-from cardiobench.runner import backends, parallel
+from cardiobench.core.workers import share_calls
+from cardiobench.runner import backends
 from cardiobench.runner.run import run
+from cardiobench.runner.workers import on_one_core
 from tests.ports import free_port
 
 STARTED_RAY = """
@@ -89,14 +91,14 @@ def test_a_process_evaluates_one_cell_at_a_time():
     """Otherwise, the first that ends would restore the number of threads for the others."""
     running, most = [], []
 
-    def evaluate(_):
+    def compute(_):
         running.append(None)
         most.append(len(running))
         time.sleep(0.05)
         running.pop()
 
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(partial(parallel.on_one_core, evaluate), range(4)))
+        list(threads.map(lambda _: on_one_core(SimpleNamespace(compute=compute), None), range(4)))
     assert most == [1, 1, 1, 1]
 
 
@@ -112,10 +114,10 @@ def test_dask_cluster_of_this_machine_has_a_worker_for_each_job():
 def test_started_dask_cluster_refuses_strangers():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     pytest.importorskip("cryptography", reason="cryptography is not installed: make test-cluster")
-    with backends.backend("dask", 1, 1), distributed.get_client() as client:
+    with backends.backend("dask", 1, 1) as workers, distributed.get_client() as client:
         addresses = [client.scheduler.address, *client.scheduler_info()["workers"]]
         assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
-        assert joblib.Parallel()([joblib.delayed(abs)(-1)]) == [1]
+        assert list(share_calls(abs, [(-1,)], 1, workers.executor)) == [1]
         for address in addresses:
             port = address.rpartition(":")[2]
             for other in (f"tcp://127.0.0.1:{port}", f"tls://127.0.0.1:{port}"):
@@ -152,9 +154,9 @@ def test_killed_dask_worker_ends_cells_like_local_worker():
     with (
         dask.config.set(once),
         pytest.raises(LostWorker, match="a worker of Dask was killed"),
-        backends.backend("dask", 2, 2),
+        backends.backend("dask", 2, 2) as workers,
     ):
-        joblib.Parallel(batch_size=1)(joblib.delayed(signal.raise_signal)(signal.SIGKILL) for _ in range(2))
+        list(share_calls(signal.raise_signal, [(signal.SIGKILL,)] * 2, workers.count, workers.executor))
 
 
 @pytest.mark.slow
@@ -162,8 +164,8 @@ def test_ray_cluster_is_used_fully_and_kept_running():
     engine = pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
     engine.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        with backends.backend("ray", 1, 1) as slots:
-            assert slots == 2, "fewer than the cores of this machine or the setting"
+        with backends.backend("ray", 1, 1) as workers:
+            assert workers.count == 2, "fewer than the cores of this machine or the setting"
         assert engine.is_initialized()
     finally:
         engine.shutdown()
@@ -176,8 +178,8 @@ def test_stale_ray_address_is_not_used(monkeypatch):
         monkeypatch.setenv("RAY_TMPDIR", folder)
         (Path(folder) / "ray").mkdir()
         (Path(folder) / "ray" / "ray_current_cluster").write_text("127.0.0.1:9")
-        with backends.backend("ray", 1, 1):
-            assert list(backends.call_on_cluster("ray", lambda number: number + 1, [(1,)])) == [2]
+        with backends.backend("ray", 1, 1) as workers:
+            assert list(share_calls(lambda number: number + 1, [(1,)], 1, workers.executor)) == [2]
 
 
 def test_unknown_or_missing_backend_is_named(monkeypatch):
@@ -191,7 +193,7 @@ def test_unknown_or_missing_backend_is_named(monkeypatch):
 
 def test_library_in_a_cell_does_not_use_the_backend_of_the_cells():
     with joblib.parallel_config("threading", n_jobs=2):
-        assert parallel.on_one_core(lambda _: joblib.effective_n_jobs(), None) == 1
+        assert on_one_core(SimpleNamespace(compute=lambda _: joblib.effective_n_jobs()), None) == 1
 
 
 def test_ray_address_without_a_head_is_named_at_once(monkeypatch):

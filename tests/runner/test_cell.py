@@ -8,13 +8,13 @@ import pytest
 
 from cardiobench import scoring
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.task_facts import task_facts
 from cardiobench.metrics import load
 from cardiobench.protocols import knn, list_protocols, protocol
-from cardiobench.runner.cell import BaseCell
-from cardiobench.runner.evaluate import evaluate_cell
+from cardiobench.runner.cells.base import BaseCell
+from cardiobench.runner.cells.recordings import Cell
+from cardiobench.runner.compute import applies
 from cardiobench.scoring.metrics import metrics_of
 
 TASK = catalog.task("camus/ef")
@@ -30,6 +30,9 @@ class Keyed(BaseCell):
 
     def load_cached(self):
         return None
+
+    def compute(self, recent):
+        raise AssertionError("nothing is computed here")
 
 
 def cell(name: str = "knn", task=TASK) -> Keyed:
@@ -90,13 +93,6 @@ def test_descriptions_and_default_fields_do_not_change_the_key():
 )
 def test_unsuitable_model_is_refused_before_reading(name, reason):
     model = SimpleNamespace(encoder=SimpleNamespace(name="org/pictures"), name="org/pictures", given=frozenset())
-    refused = SimpleNamespace(
-        config=RunConfig(),
-        protocol=protocol(name),
-        model=model,
-        tasks=(catalog.task("camus/ef"),),
-        subject="camus/ef",
-        variant="",
-    )
-    with pytest.raises(NotApplicable, match=reason):
-        evaluate_cell(refused)  # The dataset has neither rows nor a store.
+    task = catalog.task("camus/ef")
+    refused = Cell(model, protocol(name), RunConfig(), task.name, (task,), None, "", frozenset())
+    assert reason in applies(refused), "the dataset has neither rows nor a store"

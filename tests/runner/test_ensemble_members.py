@@ -12,7 +12,8 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.runner import members
-from cardiobench.runner.members import answers_of, train_members
+from cardiobench.runner.cells.recordings import Cell
+from cardiobench.runner.members import train_members
 
 
 class Squares(EnsembleProtocol):
@@ -44,17 +45,19 @@ class Squares(EnsembleProtocol):
         return tuple(answers)
 
 
+class Trained(Cell):
+    """Cell without recordings."""
+
+    def load_cached(self):
+        return self.plan
+
+    def read(self, recent):
+        return None
+
+
 def cell_of(key, protocol, cached=False):
-    return SimpleNamespace(
-        key=key,
-        protocol=protocol,
-        task=None,
-        variant="",
-        tasks=(SimpleNamespace(target="t"),),
-        model=SimpleNamespace(encoder=None, name="m", given=frozenset()),
-        subject="t",
-        load_cached=lambda: cached,
-    )
+    model = SimpleNamespace(encoder=None, name="m", given=frozenset())
+    return Trained(model, protocol, RunConfig(), key, (SimpleNamespace(target="t"),), cached, "", frozenset())
 
 
 def on_processes(count, cells, monkeypatch):
@@ -73,7 +76,6 @@ def on_processes(count, cells, monkeypatch):
 
     monkeypatch.setattr(accelerate.utils, "gather_object", gather)
     monkeypatch.setattr(members, "share", lambda values: values)
-    monkeypatch.setattr(members, "RecentData", lambda: SimpleNamespace(of=lambda cell: None))
     with ThreadPoolExecutor(count) as pool:
         returned = list(pool.map(process, range(count)))
     return told, returned
@@ -87,8 +89,9 @@ def test_every_member_is_trained_by_one_process_and_known_to_all(processes, monk
     assert sorted(jobs) == [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1)], "each once, and none for the cached cell"
     assert max(map(len, told)) - min(map(len, told)) <= 1
     for trained in returned:
-        assert {key: list(answers_of(one)) for key, one in trained.items()} == {"a": [0, 1, 4], "c": [0, 1]}
-        assert all(one.seconds >= 0 for one in trained.values())
+        known = {one.subject: one.members for one in trained if one.members}
+        assert {key: list(one.checked()) for key, one in known.items()} == {"a": [0, 1, 4], "c": [0, 1]}
+        assert all(one.seconds >= 0 for one in known.values())
 
 
 def test_first_refusal_is_shared_by_all_processes(monkeypatch):
@@ -96,14 +99,15 @@ def test_first_refusal_is_shared_by_all_processes(monkeypatch):
     _, returned = on_processes(2, cells, monkeypatch)
     for trained in returned:
         with pytest.raises(NotApplicable, match="member 1 failed"):
-            answers_of(trained["a"])
+            trained[0].members.checked()
         with pytest.raises(NotApplicable, match="not for this task"):
-            answers_of(trained["b"])
+            trained[1].members.checked()
     assert cells[1].protocol.trained == []
 
 
 def test_single_process_trains_and_evaluates():
     protocol = Squares(3)
     context = SimpleNamespace(accelerator=SimpleNamespace(num_processes=1))
-    assert train_members([cell_of("a", protocol)], context) == {} and protocol.trained == []
+    (cell,) = train_members([cell_of("a", protocol)], context)
+    assert cell.members is None and protocol.trained == []
     assert protocol.predict(None, None, "") == (0, 1, 4)

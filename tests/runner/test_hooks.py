@@ -11,25 +11,20 @@ import pytest
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, CardioBenchError
 from cardiobench.core.extensions import Extension
+from cardiobench.runner.hooks import RunHooks
 from cardiobench.runner.run import run
-
-REFERENCES = {"after_model": "toy_{}:derive"}
-"""Mapping from manifest field to reference, for fields that do not refer to a module."""
 
 
 @pytest.fixture
 def install(monkeypatch):
-    """Return a function that installs one toy extension: manifest fields -> attributes of the module that they name."""
+    """Return a function that installs a toy extension with a condition and hooks of a run."""
 
-    def make(**parts):
-        for field, attributes in parts.items():
-            module = ModuleType(f"toy_{field}")
-            vars(module).update(attributes)
-            monkeypatch.setitem(sys.modules, module.__name__, module)
-        references = {field: REFERENCES.get(field, "toy_{}").format(field) for field in parts}
-        named = {field: {"toy": text} if field == "conditions" else text for field, text in references.items()}
-        manifest = Extension(**named)
-        monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: {"toy": manifest} if parts else {})
+    def make(condition=None, **methods):
+        module = ModuleType("toy")
+        vars(module).update(condition or {}, Hooks=type("Hooks", (RunHooks,), methods))
+        monkeypatch.setitem(sys.modules, "toy", module)
+        manifest = Extension(conditions={"toy": "toy"} if condition else {}, hooks="toy:Hooks" if methods else "")
+        monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: {"toy": manifest})
 
     return make
 
@@ -46,7 +41,10 @@ def config(tmp_path):
 
 def test_results_are_handed_over_at_the_end(install, config):
     seen = []
-    install(after_run={"check": seen.append, "execute": lambda results, config: seen.append((list(results), config))})
+    install(
+        check=lambda self, config: seen.append(config),
+        after_run=lambda self, results, config: seen.append((list(results), config)),
+    )
     summary = run(config())
     checked, (results, settings) = seen
     assert results == summary.results and len(results) == 1
@@ -54,10 +52,10 @@ def test_results_are_handed_over_at_the_end(install, config):
 
 
 def test_settings_are_refused_before_any_work(install, config, tmp_path):
-    def refuse(config):
+    def refuse(self, config):
         raise BadConfig("the tape is full")
 
-    install(after_run={"check": refuse, "execute": None})
+    install(check=refuse)
     with pytest.raises(BadConfig, match="tape is full"):
         run(config())
     install()
@@ -68,7 +66,7 @@ def test_settings_are_refused_before_any_work(install, config, tmp_path):
 
 def test_finished_cells_are_passed_to_after_model_hooks(install, config):
     seen = []
-    install(after_model={"derive": lambda cells, context: seen.append([cell.load_cached() for cell in cells])})
+    install(after_model=lambda self, cells, context: seen.append([cell.load_cached() for cell in cells]))
     summary = run(config())
     assert [[cached.to_json() for cached in found] for found in seen] == [[one.to_json() for one in summary.results]]
 
@@ -82,13 +80,13 @@ def condition(calls, **attributes):
         return replace(output, values=np.eye(len(data.task.classes))[codes])
 
     module = {"VERSION": 1, "check": lambda config, value: None, "applies": lambda task, value: bool(task.classes)}
-    return {"conditions": {**module, "apply": apply, **attributes}}
+    return {**module, "apply": apply, **attributes}
 
 
 @pytest.mark.slow
 def test_condition_is_a_separate_result(install, config, tmp_path):
     calls = []
-    install(**condition(calls))
+    install(condition(calls))
     (plain,) = run(config()).results
     (one,) = run(config(conditions="toy=CD")).results
     assert calls == [("ptb_xl_sample/cd", "CD")]
@@ -101,7 +99,7 @@ def test_condition_is_a_separate_result(install, config, tmp_path):
 
 @pytest.mark.slow
 def test_condition_that_does_not_apply_changes_nothing(install, config):
-    install(**condition([], applies=lambda task, value: False))
+    install(condition([], applies=lambda task, value: False))
     run(config())
     again = run(config(conditions="toy"))
     assert len(again.earlier) == 1 and again.results[0].variant == ""
@@ -122,7 +120,7 @@ def test_condition_is_refused_before_any_work(install, config, tmp_path, given, 
         if value:
             raise BadConfig(f"{value} is no answer")
 
-    install(**condition([], check=check))
+    install(condition([], check=check))
     with pytest.raises(CardioBenchError, match=message):
         run(config(conditions=given))
     assert not list(tmp_path.rglob("*.json"))

@@ -20,7 +20,8 @@ from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol_class
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner import backends, evaluate, parallel
+from cardiobench.runner import backends, compute, evaluate, workers
+from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.eta import DurationEstimator, format_seconds
 from cardiobench.runner.run import run
 from cardiobench.runner.summarize import drawing_jobs
@@ -69,15 +70,15 @@ def numbers(config):
 
 @pytest.mark.slow
 def test_interrupted_run_continues_with_missing_cells(config, monkeypatch, capsys):
-    real, worked = evaluate.evaluate_cell, []
+    real, worked = Cell.compute, []
 
-    def interrupted(cell):
+    def interrupted(cell, recent):
         if worked:
             raise KeyboardInterrupt
         worked.append(cell.label)
-        return real(cell)
+        return real(cell, recent)
 
-    monkeypatch.setattr(evaluate, "evaluate_cell", interrupted)
+    monkeypatch.setattr(Cell, "compute", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(config, Console())
     first = cells(config)
@@ -85,7 +86,7 @@ def test_interrupted_run_continues_with_missing_cells(config, monkeypatch, capsy
     before = first["shipped.stiff"].stat().st_mtime_ns
     capsys.readouterr()
 
-    monkeypatch.setattr(evaluate, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
+    monkeypatch.setattr(Cell, "compute", lambda cell, recent: worked.append(cell.label) or real(cell, recent))
     outcome = run(config, Console())
     assert worked == ["shipped.stiff", "shipped.soft"], "only the missing cells"
     assert sorted(cells(config)) == ["shipped.soft", "shipped.stiff"]
@@ -170,7 +171,7 @@ def test_embedding_protocols_give_bitwise_equal_results_in_workers(of_embeddings
 
 @pytest.mark.slow
 def test_text_and_attention_protocols_give_bitwise_equal_results_in_workers(tmp_path, cache, monkeypatch):
-    sent, real = set(), parallel.run_group
+    sent, real = set(), workers.compute_group
 
     def dispatched(cells, *more):
         sent.update(cell.protocol.name for _, cell in cells)
@@ -196,68 +197,68 @@ def test_text_and_attention_protocols_give_bitwise_equal_results_in_workers(tmp_
     made = {one.protocol for one in (*alone.results, *alone.analyses)}
     assert made == set(protocols) and alone.not_applicable == apart.not_applicable
     # Without workers, this process computes the same messages.
-    monkeypatch.setattr(parallel, "run_group", dispatched)
-    monkeypatch.setattr(parallel, "share_calls", lambda function, calls, jobs: (function(*one) for one in calls))
+    monkeypatch.setattr(workers, "compute_group", dispatched)
+    monkeypatch.setattr(workers, "share_calls", lambda function, calls, *_: (function(*one) for one in calls))
     run(replace(config, output_dir=tmp_path / "watched", jobs=2), encoders=models)
     assert sent == set(protocols), "the main process computes nothing else"
 
 
 def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
-    monkeypatch.setattr(parallel, "memory_limit", lambda: 10_000_000_000)
+    monkeypatch.setattr(workers, "memory_limit", lambda: 10_000_000_000)
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    assert parallel.jobs_by_memory(1_000_000_000) == 2, "8 GB; a worker takes 0.5 and three times 1"
-    assert parallel.jobs_by_memory(100_000_000_000) == 1
+    assert workers.jobs_by_memory(1_000_000_000) == 2, "8 GB; a worker takes 0.5 and three times 1"
+    assert workers.jobs_by_memory(100_000_000_000) == 1
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
-    assert parallel.n_jobs(RunConfig(models=("a/b",))) == 8
+    assert workers.n_jobs(RunConfig(models=("a/b",))) == 8
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert parallel.n_jobs(RunConfig(models=("a/b",))) == 2
-    assert parallel.n_jobs(RunConfig(models=("a/b",), jobs=3)) == 3
+    assert workers.n_jobs(RunConfig(models=("a/b",))) == 2
+    assert workers.n_jobs(RunConfig(models=("a/b",), jobs=3)) == 3
 
 
 def test_workers_draw_figures_if_asked_for_or_if_there_are_many(monkeypatch):
     """Without `--jobs`, two processes draw the figures of 23 tasks; those of seven take no longer than starting a worker."""
-    monkeypatch.setattr("cardiobench.runner.parallel.memory_limit", lambda: 8_000_000_000)
+    monkeypatch.setattr("cardiobench.runner.workers.memory_limit", lambda: 8_000_000_000)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
     config = RunConfig(models=("a/b",))
     assert [drawing_jobs(config, tasks) for tasks in (0, 7, 15, 16, 23)] == [1, 1, 1, 2, 2]
     assert [drawing_jobs(replace(config, jobs=2), tasks) for tasks in (0, 1, 2, 7)] == [1, 1, 2, 2]
     assert drawing_jobs(replace(config, jobs=1), 60) == 1
-    monkeypatch.setattr("cardiobench.runner.parallel.memory_limit", lambda: 1_000_000_000)
+    monkeypatch.setattr("cardiobench.runner.workers.memory_limit", lambda: 1_000_000_000)
     assert drawing_jobs(replace(config, jobs=2), 60) == 1, "two workers take 1 GB"
 
 
 def test_workers_of_jobs_import_their_libraries_before_the_plan(tmp_path, monkeypatch):
     started = []
-    monkeypatch.setattr(parallel, "prepared", lambda jobs, function, config: started.append(jobs))
-    monkeypatch.setattr(parallel, "memory_limit", lambda: 8_000_000_000)
+    monkeypatch.setattr(evaluate, "prepared", lambda jobs, function, config: started.append(jobs))
+    monkeypatch.setattr(workers, "memory_limit", lambda: 8_000_000_000)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 16)
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     config = RunConfig(models=("a/b",), output_dir=tmp_path)
     for jobs in (None, 1, 3, 100):
-        parallel.workers_from_start(replace(config, jobs=jobs))
+        evaluate.workers_from_start(replace(config, jobs=jobs))
     assert started == [1, 1, 3, 12], "8 GB have room for 12 workers of 0.5 GB each"
     monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
-    parallel.workers_from_start(replace(config, jobs=100))
+    evaluate.workers_from_start(replace(config, jobs=100))
     assert started.pop() == 4, "more imports at a time than cores would delay the run"
     started.clear()
-    parallel.workers_from_start(replace(config, jobs=3, backend="ray"))
+    evaluate.workers_from_start(replace(config, jobs=3, backend="ray"))
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    parallel.workers_from_start(replace(config, jobs=3))
+    evaluate.workers_from_start(replace(config, jobs=3))
     monkeypatch.delenv("LOCAL_WORLD_SIZE")
     (tmp_path / "model" / "dataset" / "knn").mkdir(parents=True)
     (tmp_path / "model" / "dataset" / "knn" / "task.json").touch()
-    parallel.workers_from_start(replace(config, jobs=3))
+    evaluate.workers_from_start(replace(config, jobs=3))
     assert started == [1, 1, 1], "not for a cluster, several launched processes, or a run that may be complete"
 
 
 def test_workers_start_only_if_they_save_time():
     tiny, large = 1_000_000, 1_000_000_000  # About 0.15 and 3.15 s.
-    assert not parallel.workers_pay([tiny] * 20, jobs=8), "3 s of work, 2.7 s of it saved"
-    assert parallel.workers_pay([tiny] * 24, jobs=8), "3.7 s of work, 3.2 s of it saved"
-    assert not parallel.workers_pay([tiny] * 24, jobs=2), "only half is saved"
-    assert not parallel.workers_pay([100 * large], jobs=8), "a single cell takes equally long anywhere"
-    assert not parallel.workers_pay([10 * large, tiny], jobs=2), "the small cell runs next to the large one"
-    assert parallel.workers_pay([large, large], jobs=2)
+    assert not workers.workers_pay([tiny] * 20, jobs=8), "3 s of work, 2.7 s of it saved"
+    assert workers.workers_pay([tiny] * 24, jobs=8), "3.7 s of work, 3.2 s of it saved"
+    assert not workers.workers_pay([tiny] * 24, jobs=2), "only half is saved"
+    assert not workers.workers_pay([100 * large], jobs=8), "a single cell takes equally long anywhere"
+    assert not workers.workers_pay([10 * large, tiny], jobs=2), "the small cell runs next to the large one"
+    assert workers.workers_pay([large, large], jobs=2)
 
 
 def test_workers_do_not_receive_encoding_code():
@@ -272,7 +273,7 @@ def test_long_cells_start_first(result_of):
     others = [replace(result_of("", s), protocol=name, task=task) for (name, task), s in known.items()]
     names = [("knn", "view"), ("probe", "ef"), ("probe", "view"), ("knn", "view"), ("new", "view")]
     cells = [SimpleNamespace(protocol=SimpleNamespace(name=p), tasks=[SimpleNamespace(name=t)]) for p, t in names]
-    key = parallel.expected_cost(cells, dict(enumerate([10, 10, 10, 20, 10])), others)
+    key = compute.expected_cost(cells, dict(enumerate([10, 10, 10, 20, 10])), others)
     assert sorted(range(5), key=key, reverse=True) == [3, 2, 1, 0, 4]
 
 
@@ -286,15 +287,16 @@ def test_worker_knows_the_variables_of_a_run(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     monkeypatch.setenv(variable, "of an earlier run")
     monkeypatch.delenv(LIMIT_VARIABLE)
-    (outcome,) = parallel.run_group([(0, None)], lambda _: ((plugins.folders("hf_datasets"), max_bytes()), []), of_run)
-    assert outcome.result == ((plugins.folders("hf_datasets")[0], tmp_path / "mine"), 7_000_000)
+    cell = SimpleNamespace(compute=lambda _: ((plugins.folders("hf_datasets"), max_bytes()), []))
+    (outcome,) = workers.compute_group([(0, cell)], of_run)
+    assert outcome.record == ((plugins.folders("hf_datasets")[0], tmp_path / "mine"), 7_000_000)
 
 
 def test_cells_of_a_task_share_a_worker_if_tasks_suffice():
     positions, keys = [5, 1, 4, 0], ["a", "b", "a", "b"]
-    assert parallel._grouped(positions, keys, jobs=2) == [[5], [1], [4], [0]]
+    assert workers.grouped(positions, keys, jobs=2) == [[5], [1], [4], [0]]
     names = [f"task {n}" for n in range(8)]
-    assert parallel._grouped(range(16), [*names, *names], jobs=2) == [[n, n + 8] for n in range(8)]
+    assert workers.grouped(range(16), [*names, *names], jobs=2) == [[n, n + 8] for n in range(8)]
 
 
 def test_costs_without_a_workload_are_estimated_by_variant(result_of):

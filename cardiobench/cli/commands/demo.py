@@ -46,11 +46,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print examples of extensions, run the evaluation, write the report, and return the exit code."""
     from cardiobench.core.console import Console
-    from cardiobench.core.extensions import hooks
     from cardiobench.results import formatting
+    from cardiobench.runner.hooks import run_hooks
 
     folder, console = arguments.output_dir, Console()
-    for part in chain.from_iterable(demo() for demo in hooks("demos")):
+    for part in chain.from_iterable(hooks.demo() for hooks in run_hooks()):
         console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
     line = ["--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(folder)]
     sys.stdout.write("$ python -m cardiobench.eval " + " ".join(line) + "\n")

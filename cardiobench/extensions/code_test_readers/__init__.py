@@ -4,5 +4,5 @@ from cardiobench.core.extensions import Extension
 
 EXTENSION = Extension(
     commands={"readers": "cardiobench.extensions.code_test_readers.command"},
-    demos={"code_test_readers": "cardiobench.extensions.code_test_readers.demo:demo"},
+    hooks="cardiobench.extensions.code_test_readers.hooks:ReaderHooks",
 )

@@ -5,5 +5,5 @@ from cardiobench.core.extensions import Extension
 EXTENSION = Extension(
     protocols={"cross_validation": "cardiobench.extensions.cross_validation.protocol:CrossValidation"},
     commands={"subsets": "cardiobench.extensions.cross_validation.command"},
-    after_model="cardiobench.extensions.cross_validation.best:score_best_classifiers",
+    hooks="cardiobench.extensions.cross_validation.hooks:CrossValidationHooks",
 )

@@ -16,7 +16,8 @@ from cardiobench.protocols.grid_search.search import median_and_iqr
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_cached_score, load_predictions, save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import KEY_DIGITS, Cell
+from cardiobench.runner.cells.base import KEY_DIGITS
+from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.references import join_references
 from cardiobench.scoring.score import score

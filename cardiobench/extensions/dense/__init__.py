@@ -4,7 +4,7 @@ from cardiobench.core.extensions import Extension
 
 EXTENSION = Extension(
     protocols={"dense": "cardiobench.extensions.dense.protocol:DensePrediction"},
-    plans={"dense": "cardiobench.extensions.dense.plan:plan_read_outs"},
+    hooks="cardiobench.extensions.dense.hooks:DenseHooks",
     answers={"frames": "dense"},
     examples={"frames": "cardiobench.extensions.dense.examples:frame_examples"},
 )

@@ -10,7 +10,7 @@ from cardiobench.extensions.dense.tokens import FramePlan, LabelledFrames, Token
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.baselines.pixel_patches import pixel_patches
 from cardiobench.models.load import load_model
-from cardiobench.runner.cell import FrameCell
+from cardiobench.runner.cells.frames import FrameCell
 from cardiobench.runner.context import RunContext
 
 RANDOM_VIT = "cardiobench/random-vit"

@@ -5,5 +5,5 @@ from cardiobench.core.extensions import Extension
 EXTENSION = Extension(
     conditions={"leads": "cardiobench.extensions.leads.condition"},
     figures={"leads": "cardiobench.extensions.leads.figures"},
-    after_model="cardiobench.extensions.leads.loss:compare_lead_sets",
+    hooks="cardiobench.extensions.leads.hooks:LeadHooks",
 )

@@ -15,7 +15,7 @@ from cardiobench.models.base import LoadedModel, leads_of
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 
 if TYPE_CHECKING:
-    from cardiobench.runner.cell import Cell
+    from cardiobench.runner.cells.recordings import Cell
 
 COMPONENT = "condition leads"
 VERSION = 1

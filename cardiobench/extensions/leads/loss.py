@@ -18,7 +18,8 @@ from cardiobench.results.collect import ResultEntry
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Estimate, ScoreResult
-from cardiobench.runner.cell import KEY_DIGITS, Cell
+from cardiobench.runner.cells.base import KEY_DIGITS
+from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.context import RunContext
 from cardiobench.scoring.compare import compare
 

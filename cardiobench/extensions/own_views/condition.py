@@ -11,7 +11,7 @@ from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 
 if TYPE_CHECKING:
-    from cardiobench.runner.cell import Cell
+    from cardiobench.runner.cells.recordings import Cell
 
 COMPONENT = "own views"
 VERSION = 1

@@ -4,5 +4,5 @@ from cardiobench.core.extensions import Extension
 
 EXTENSION = Extension(
     tasks="cardiobench.extensions.pooled_views.tasks:POOLED_TASKS",
-    after_model="cardiobench.extensions.pooled_views.pool:pool_views",
+    hooks="cardiobench.extensions.pooled_views.hooks:PooledViewHooks",
 )

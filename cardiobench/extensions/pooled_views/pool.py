@@ -12,7 +12,8 @@ from cardiobench.extensions.pooled_views.tasks import POOLED
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_predictions, save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import KEY_DIGITS, Cell
+from cardiobench.runner.cells.base import KEY_DIGITS
+from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.references import data_warnings, limited_references
 from cardiobench.scoring.metrics import narrow_metrics

@@ -14,7 +14,7 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 
 if TYPE_CHECKING:
-    from cardiobench.runner.cell import Cell
+    from cardiobench.runner.cells.recordings import Cell
 
 COMPONENT = "condition reality_check"
 VERSION = 1

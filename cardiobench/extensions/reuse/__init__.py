@@ -3,6 +3,6 @@
 from cardiobench.core.extensions import Extension
 
 EXTENSION = Extension(
-    known_results="cardiobench.extensions.reuse.known:known_results",
+    hooks="cardiobench.extensions.reuse.hooks:ReuseHooks",
     commands={"missing": "cardiobench.extensions.reuse.missing"},
 )

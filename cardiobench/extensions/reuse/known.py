@@ -16,7 +16,7 @@ from cardiobench.leaderboard.verify import check, read_submission
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import OLDER_RULES
-from cardiobench.runner.cell import Cell
+from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.context import RunContext
 from cardiobench.scoring.predictions import Predictions
 

@@ -10,11 +10,9 @@ from cardiobench.embeddings.repeat import relative_difference, tolerance
 from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import Cell
+from cardiobench.runner.cells.recordings import Cell, task_data, under_conditions
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_here
-from cardiobench.runner.evaluate import under_conditions
-from cardiobench.runner.recent import task_data
 
 RECORDINGS = 50
 """Number of test recordings whose answers are recomputed."""

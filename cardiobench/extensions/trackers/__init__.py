@@ -2,4 +2,4 @@
 
 from cardiobench.core.extensions import Extension
 
-EXTENSION = Extension(after_run="cardiobench.extensions.trackers.report")
+EXTENSION = Extension(hooks="cardiobench.extensions.trackers.hooks:TrackerHooks")

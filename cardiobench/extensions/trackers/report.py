@@ -64,17 +64,7 @@ def tracked_values(results: Iterable[ScoreResult]) -> dict[str, float]:
     return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
-def check(config: RunConfig) -> None:
-    """Reject unavailable trackers.
-
-    Raises:
-        UnknownName: The accelerate package has no such tracker.
-        BadConfig: The package of the tracker is not installed.
-    """
-    tracker_classes(config.report_to)
-
-
-def execute(results: Iterable[ScoreResult], config: RunConfig) -> None:
+def report(results: Iterable[ScoreResult], config: RunConfig) -> None:
     """Send scores and public run settings to the trackers in `config.report_to`.
 
     Args:

@@ -22,7 +22,7 @@ from cardiobench.extensions.attention_probe.protocol import AttentionProbe
 from cardiobench.models.load import load_model
 from cardiobench.protocols.attention.training import AttentionPooling, AttentionTraining
 from cardiobench.protocols.probe import LinearProbe
-from cardiobench.runner.evaluate import refit_answers, seed_scores
+from cardiobench.runner.cells.answers import refit_answers, seed_scores
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.tasks.labels import label_set
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, binary, task_data  # noqa: F401

@@ -17,7 +17,7 @@ from cardiobench.leaderboard.rebuild import _has_variant
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import Cell
+from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.run import run
 
 TASK = catalog.task("tmed2/as")

@@ -1,19 +1,44 @@
-"""Score and save predictions for labelled frames."""
+"""Predict, score and save labelled frames."""
 
-from dataclasses import replace
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from cardiobench.core.libraries import as_text, library_warnings, merged
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.digests import text_digest
 from cardiobench.data.spec import Task
-from cardiobench.protocols.frame import FrameOutput
-from cardiobench.runner.answered import Answered
-from cardiobench.runner.cell import FrameCell
+from cardiobench.protocols.frame import FrameOutput, FrameProtocol
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.cells.answers import Answered, save_answered
+from cardiobench.runner.cells.base import TaskCell
+from cardiobench.runner.encode import FrameTaskPlan
+from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import expected_units, limited_references
 from cardiobench.tasks.frames import FrameAnswers
 from cardiobench.tasks.mask_volumes import PREDICTED
+
+
+@dataclass(frozen=True)
+class FrameCell(TaskCell):
+    """Cell of a protocol that predicts labelled frames."""
+
+    protocol: FrameProtocol
+    plan: FrameTaskPlan
+
+    @property
+    def recordings(self) -> str:
+        """Digest of the fingerprints of the recordings with labelled frames."""
+        return text_digest(*self.plan.fingerprints)
+
+    def compute(self, recent: RecentData) -> tuple[ScoreResult, Sequence[Path]]:
+        """Predict the labelled test frames, score and save."""
+        started = time.perf_counter()
+        return save_answered(self, answer_frames(self, self.protocol.predict(self.plan, self.variant)), started)
 
 
 def answer_frames(cell: FrameCell, output: FrameOutput) -> Answered:

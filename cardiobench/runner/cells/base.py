@@ -1,4 +1,4 @@
-"""Define the cells of a run: one model under one protocol on one task or subject, with one saved record."""
+"""Define what all cells share: identity, place, key and cached record."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-import pandas as pd
-
 from cardiobench import scoring
 from cardiobench.core.config import RunConfig
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.versions import component_version
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.digests import text_digest
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.references_file import reference_facts
 from cardiobench.data.spec import Task
@@ -23,20 +20,16 @@ from cardiobench.data.task_facts import task_facts
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.metrics.load import formula_version
 from cardiobench.models.base import LoadedModel
-from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
-from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
-from cardiobench.protocols.frame import FrameProtocol
+from cardiobench.protocols.base import BaseProtocol
 from cardiobench.protocols.profile import DEFAULT
-from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.predictions_file import load_cached_score
 from cardiobench.results.record import Record
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import references
-from cardiobench.runner.condition import Condition, conditions
-from cardiobench.runner.encode import FrameTaskPlan
-from cardiobench.runner.plan import DatasetPlan, TaskPlan
+from cardiobench.runner.plan import TaskPlan
+from cardiobench.runner.recent import RecentData
 from cardiobench.scoring.metrics import narrow_metrics
 from cardiobench.tasks.task import metrics_of
 
@@ -44,8 +37,6 @@ KEY_DIGITS = 16
 NOT_TRAINED_BY = ("code", "prompts", "resamples", "metrics")
 """Keys of facts that do not affect the weights."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-SCORED = "scored"
-"""Key of the option that lists (task, variant) of each result scored with an analysis."""
 
 Result = TypeVar("Result", bound=Record)
 
@@ -85,6 +76,33 @@ class BaseCell(ABC, Generic[Result]):
     @abstractmethod
     def load_cached(self) -> Result | None:
         """Return the saved record if its key matches, else None."""
+
+    @abstractmethod
+    def compute(self, recent: RecentData) -> tuple[Result, Sequence[Path]]:
+        """Compute and save the record.
+
+        Args:
+            recent: Recordings of the previous cell, which are read again only if this cell needs others.
+
+        Returns:
+            Record and paths of the written files.
+
+        Raises:
+            NotApplicable: The protocol does not apply to the model.
+        """
+
+    def check(self) -> None:
+        """Refuse a task or model that the protocol does not support by raising `NotApplicable`. By default none is refused."""
+
+    @property
+    def sendable(self) -> bool:
+        """Whether a worker process can compute the cell without the model's network."""
+        return self.protocol.works_from_embeddings(self.model.encoder)
+
+    @property
+    def trained_here(self) -> bool:
+        """Whether the cell holds what this process has trained, which is not sent to a worker."""
+        return False
 
     @property
     def folder(self) -> Path:
@@ -226,148 +244,6 @@ class TaskCell(BaseCell[ScoreResult]):
             seed=config.seed,
             warnings=(*model.warnings, *references.data_warnings(dataset, config.limit)),
         )
-
-
-@dataclass(frozen=True)
-class Cell(TaskCell):
-    """Cell of a protocol that predicts from embeddings of recordings.
-
-    Attributes:
-        unreadable: Ids of recordings that could not be read or encoded.
-    """
-
-    protocol: PredictionProtocol
-    unreadable: frozenset[str]
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """Conditions of the run that apply to the task."""
-        return tuple(one for one in conditions(self.config) if one.module.applies(self.task, one.value))
-
-    @property
-    def result_variant(self) -> str:
-        """Variant name in the result: protocol variant and conditions."""
-        return ".".join(filter(None, (self.variant, *(one.label for one in self.conditions))))
-
-    @property
-    def stores(self) -> Sequence[EmbeddingStore]:
-        """Embedding store of the dataset."""
-        return (self.plan.store,)
-
-    @cached_property
-    def rows(self) -> pd.DataFrame:
-        """Indices of all recordings used, including unreadable ones."""
-        return references.first_patients(self.dataset.task_rows(self.task), self.config.limit)
-
-    @cached_property
-    def recordings(self) -> str:
-        """Digest of the fingerprints of the recordings used."""
-        return text_digest(*self.rows["fingerprint"])
-
-    def inputs(self) -> Mapping[str, Any]:
-        """Return dataset, embeddings, variant, unreadable recordings and condition versions."""
-        return {
-            **super().inputs(),
-            "unreadable": sorted(self.unreadable & set(self.rows["id"])),
-            **{one.name: one.module.VERSION for one in self.conditions},
-        }
-
-
-@dataclass(frozen=True)
-class FrameCell(TaskCell):
-    """Cell of a protocol that predicts labelled frames."""
-
-    protocol: FrameProtocol
-    plan: FrameTaskPlan
-
-    @property
-    def recordings(self) -> str:
-        """Digest of the fingerprints of the recordings with labelled frames."""
-        return text_digest(*self.plan.fingerprints)
-
-
-@dataclass(frozen=True)
-class AnalysisCell(BaseCell[AnalysisResult]):
-    """One model, analysis protocol and subject, with an analysis as record.
-
-    Attributes:
-        plans: Mapping from dataset to plan with the model's embeddings.
-        perturbed: Mapping from (dataset, perturbation key) to plan with embeddings of perturbed test recordings.
-        unreadable: Mapping from dataset to ids of recordings that could not be read or encoded.
-    """
-
-    protocol: AnalysisProtocol
-    plans: Mapping[str, DatasetPlan]
-    perturbed: Mapping[tuple[str, str], DatasetPlan]
-    unreadable: Mapping[str, frozenset[str]]
-
-    @property
-    def stores(self) -> Sequence[EmbeddingStore]:
-        """Embedding stores of the subject's datasets."""
-        return [self.plans[name].store for name in self.datasets]
-
-    @property
-    def datasets(self) -> dict[str, OpenDataset]:
-        """Mapping from name to dataset of the subject's tasks."""
-        return {task.dataset: self.plans[task.dataset].dataset for task in self.tasks}
-
-    def plan(self, task: Task, perturbation: Perturbation | None = None) -> DatasetPlan:
-        """Return the plan with embeddings of a task's recordings, unchanged or perturbed."""
-        return self.perturbed[task.dataset, perturbation.key] if perturbation else self.plans[task.dataset]
-
-    def inputs(self) -> Mapping[str, Any]:
-        """Return datasets, embeddings, perturbations and unreadable recordings."""
-        plans = [self.plans[task.dataset] for task in self.tasks]
-        return {
-            "datasets": [plan.dataset.table.digest for plan in plans],
-            "embeddings": [plan.store.key for plan in plans],
-            "perturbations": [perturbation.key for perturbation in self.protocol.perturbations(self.tasks)],
-            "unreadable": {name: sorted(ids) for name, ids in self.unreadable.items()},
-        }
-
-    @cached_property
-    def recordings(self) -> str:
-        """Digest of the fingerprints of the recordings of all tasks."""
-        rows = (self.plans[task.dataset].dataset.task_rows(task) for task in self.tasks)
-        limited = (references.first_patients(one, self.config.limit) for one in rows)
-        return text_digest(*(text_digest(*one["fingerprint"]) for one in limited))
-
-    def load_cached(self) -> AnalysisResult | None:
-        """Return the saved analysis if key and recordings match and its scores exist, else None."""
-        record = AnalysisResult.load_cached(self.path, self.key, self.recordings)
-        complete = record and all(cell.load_cached() for cell in self.scores(record))
-        return record if complete else None
-
-    def score_cell(self, task: Task, variant: str) -> "AnalysisScoreCell":
-        """Return the cell that scores predictions of this analysis."""
-        return AnalysisScoreCell(
-            self.model, self.protocol, self.config, task.name, (task,), self.plan(task), variant, self
-        )
-
-    def scores(self, record: AnalysisResult) -> list["AnalysisScoreCell"]:
-        """Return the cells of scores saved with an analysis."""
-        tasks = {task.name: task for task in self.tasks}
-        return [self.score_cell(tasks[name], variant) for name, variant in record.options.get(SCORED, ())]
-
-
-@dataclass(frozen=True)
-class AnalysisScoreCell(TaskCell):
-    """Score of predictions from an analysis.
-
-    Attributes:
-        analysis: Analysis that made the predictions.
-    """
-
-    analysis: AnalysisCell
-
-    def inputs(self) -> Mapping[str, Any]:
-        """Return the inputs of the analysis with metrics and variant."""
-        return {"analysis": self.analysis.key, "metrics": self.config.metrics, "variant": self.variant}
-
-    @property
-    def recordings(self) -> str:
-        """Digest of the analysis's recordings."""
-        return self.analysis.recordings
 
 
 def profile_fact(config: RunConfig) -> dict[str, str]:
