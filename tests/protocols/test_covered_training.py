@@ -11,7 +11,7 @@ from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import PredictionProtocol, aggregate
 from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.protocols.ensemble import EnsembleProtocol
-from cardiobench.runner.evaluate import refit_answers
+from cardiobench.runner.cells.answers import refit_answers
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.refits import ANSWERS

@@ -16,7 +16,7 @@ from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.refits import digest_of_draws
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.context import ResultContext
-from cardiobench.runner.evaluate import refit_answers
+from cardiobench.runner.cells.answers import refit_answers
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
