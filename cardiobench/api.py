@@ -1,6 +1,5 @@
 """Python API: the functions behind the commands."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -51,7 +50,6 @@ def evaluate(
     from cardiobench.models.custom import check_encoder
     from cardiobench.report.evaluation import EvaluationResults
     from cardiobench.runner.given_embeddings import read_given
-    from cardiobench.runner.old_settings import translate
     from cardiobench.runner.run import run
 
     models = list(model) if isinstance(model, Sequence) and not isinstance(model, str) else [model]
@@ -62,10 +60,7 @@ def evaluate(
         )
     file = None if embeddings is None or hasattr(embeddings, "columns") else embeddings
     given = {"models": names, "embeddings": file, "tasks": tasks, "protocols": protocols, **options}
-    values, lines = translate(given, given)
-    for line in lines:
-        warnings.warn(line, FutureWarning, stacklevel=2)
-    config = make_config(RunConfig, values)
+    config = make_config(RunConfig, given)
     encoders = [one for one in models if not isinstance(one, str | Path)]
     for encoder in encoders:
         check_encoder(encoder)

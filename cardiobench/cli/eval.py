@@ -19,7 +19,6 @@ from cardiobench.core.config_file import merge, read_config
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.extensions import contributions
 from cardiobench.protocols import shown_protocols
-from cardiobench.runner.old_settings import translate
 
 EXAMPLES = """\
 examples
@@ -75,9 +74,6 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     """
     flags = given(arguments, RunConfig) | given(arguments, ScoreConfig)
     stored = read_config(arguments.config) if arguments.config else {}
-    request = {**stored, **flags}
-    (flags, lines), (stored, more) = translate(flags, request), translate(stored, request, stored=True)
-    sys.stderr.writelines(f"{line}\n" for line in (*lines, *more))
     values = merge(check_permissions(arguments.config, stored, flags), flags) if arguments.config else flags
     own = settings_of(ScoreConfig)
     if "predictions" in values or "task" in values or "references" in values:

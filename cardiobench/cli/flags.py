@@ -10,7 +10,6 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 from cardiobench.core.config import RunConfig, Settings, default_of, flag_of, settings_of
 from cardiobench.core.registry import nearest
 from cardiobench.core.setting import GROUPS
-from cardiobench.runner.old_settings import OLD, flag
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,10 +65,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> None:
-    """Add a flag for each field of the classes; the namespace holds the given ones under their field names.
-
-    Parsers of runs also accept the spellings of the last release.
-    """
+    """Add a flag for each field of the classes; the namespace holds the given ones under their field names."""
     hints = {kind: get_type_hints(kind) for kind in kinds}
     for group in GROUPS:
         box = parser.add_argument_group(group)
@@ -85,14 +81,6 @@ def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> Non
                 default=argparse.SUPPRESS,
                 help=(setting.help + ("" if "(default" in setting.help else shown)).replace("%", "%%"),
                 **_shape(hints[kind][name], setting.metavar),
-            )
-    if RunConfig in kinds and OLD:
-        box = parser.add_argument_group("flags of the last release, accepted until the next release")
-        for name, old in OLD.items():
-            several: dict[str, Any] = {"nargs": "+", "action": "extend"} if old.several else {}
-            text = "deprecated; a warning names the replacement"
-            box.add_argument(
-                flag(name), dest=name, default=argparse.SUPPRESS, metavar=old.metavar, help=text, **several
             )
 
 
@@ -153,6 +141,5 @@ class _Version(argparse.Action):
 
 
 def given(arguments: argparse.Namespace, kind: type[Settings]) -> dict[str, Any]:
-    """Return the settings of a class from the command line, including spellings of the last release for runs."""
-    known = {*settings_of(kind), *(OLD if kind is RunConfig else ())}
-    return {name: value for name, value in vars(arguments).items() if name in known}
+    """Return the settings of a class from the command line."""
+    return {name: value for name, value in vars(arguments).items() if name in settings_of(kind)}

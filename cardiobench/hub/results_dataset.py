@@ -16,7 +16,7 @@ A record is one metric of one result. Its columns, flat so that every version of
     n, n_patients    int64    scored units, and the patients they come from
     scored, expected int64    units with an answer, and units of the release; of masks and landmarks, labelled frames
     best_constant, train_constant, chance     float64   floors of the ranking metric; null for the others
-    beats_floor      string   the verdict, such as `above the floor`; null for the others (yes, no, tied in older rows)
+    beats_floor      string   the verdict, such as `above the floor`; null for the others
     collapsed, synthetic_twin bool
     first_patients   int64    a try-out on the first so many patients of each split; null for a whole run
     seen_in_pretraining       bool   null where nobody knows

@@ -57,8 +57,6 @@ MOST_FILES = 1_000
 SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}
 VALUES = {"value", "n", "n_patients", "positives", "patients", "auprc"}
 """Fields shared by results of older and current rules, including scores."""
-ADDED = {"out_of_fold", "numbers"}
-"""Fields that results up to schema 3 lack."""
 REFITS = "its interval and verdict cover refits or seeds; only a lower bound on the width was verified"
 PRIVATE_DATA = "it uses private data of the submitter"
 PERMUTED_LABELS = "its p-value is of refits on embeddings, which are not here; by permutations of the fixed answers, judged at a third of the level,"
@@ -386,10 +384,5 @@ def _on_trust(rules: Rules, path: Leaf) -> str:
 
 
 def _compared(claimed: ScoreResult, path: Leaf) -> bool:
-    """Return whether a leaf can be compared.
-
-    Under older rules, only values are compared; under older schemas, only existing fields.
-    """
-    if claimed.outdated:
-        return path[0] in SHARED or (path[0] in ("overall", "per_class") and path[-1] in VALUES)
-    return not (claimed.out_of_fold is None and not claimed.numbers and path[0] in ADDED)
+    """Return whether a leaf can be compared; under older rules, only values are."""
+    return not claimed.outdated or path[0] in SHARED or (path[0] in ("overall", "per_class") and path[-1] in VALUES)

@@ -86,7 +86,7 @@ def verdict(result: ScoreResult) -> str:
     """Return the verdict, marked if exploratory, or a note that the result must be scored again."""
     if result.outdated:
         former = result.verdict.former or result.verdict.word
-        return OLDER_RULES + (f" (then: {former})" if result.rules > 1 else "")
+        return f"{OLDER_RULES} (then: {former})"
     return result.verdict.word + (" (exploratory)" if result.verdict.exploratory else "")
 
 

@@ -172,10 +172,7 @@ class Record(Part):
             raise BadData(f"no {cls.__name__}: its kind is {record.get('kind', '')!r}, not {cls.kind!r}")
         # True and 6.0 equal 1 and 6.
         if type(record.get("schema")) is not int or record["schema"] not in (cls.schema, *cls.older):
-            raise OtherSchema(
-                f"a {cls.__name__} of schema {record.get('schema')!r} cannot be read; this version of cardiobench reads "
-                f"schema {cls.schema}. Install the version named in its stamp: {record.get('stamp', {})}"
-            )
+            raise OtherSchema(cls._other_schema(record))
         if record.get(CHECKSUM) != checksum(record):
             state = "does not hold" if CHECKSUM in record else "is missing"
             raise EditedResult(
@@ -188,6 +185,18 @@ class Record(Part):
             return type_adapter(cls).validate_json(json.dumps(content))
         except ValueError as error:  # Pydantic's ValidationError is a ValueError.
             raise BadData(f"no {cls.__name__} of schema {cls.schema}: {_first_errors(error)}") from error
+
+    @classmethod
+    def _other_schema(cls, record: Mapping[str, Any]) -> str:
+        """Return the message about a record of an unsupported schema: its schema, those read here, and what to do."""
+        stated, stamp = record.get("schema"), record.get("stamp")
+        read = " and ".join(map(str, (*cls.older, cls.schema)))
+        by = str(stamp["cardiobench"])[:40] if isinstance(stamp, Mapping) and "cardiobench" in stamp else "unknown"
+        newer = type(stated) is int and stated > cls.schema
+        return (
+            f"its schema is {stated!r:.40}, and this version of cardiobench reads {cls.__name__} of schema {read}. "
+            f"{'Update cardiobench' if newer else 'Repeat the run that created it'} (it was written by version {by})"
+        )
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:

@@ -208,11 +208,10 @@ class ScoreResult(Record):
         higher_is_better: Whether higher values of the ranking metric are better.
         unit: Unit of a regression label; empty for fractions.
         overall: Mapping from metric key to estimate.
-        further: Mapping from metric key to value for numbers without intervals that are shown on demand; empty up to
-            schema 4, which stored them in `overall`.
-        numbers: Mapping from metric key to facts about numbers in `overall` and `further`; empty up to schema 3.
+        further: Mapping from metric key to value for numbers without intervals that are shown on demand.
+        numbers: Mapping from metric key to facts about numbers in `overall` and `further`.
         floors: Floors of the ranking metric: `best_uninformed` determines the verdict; `best_constant` (chosen on test
-            labels) is additional, as are `train_constant` and `chance` up to schema 4.
+            labels) is additional.
         verdict: Verdict on the score.
         collapsed: Whether the model gives nearly the same answer to every recording.
         coverage: Numbers of `scored` and `expected` units of the complete release (for masks and landmarks: labelled
@@ -228,20 +227,19 @@ class ScoreResult(Record):
         per_class: Mapping from class to score for multilabel tasks; empty otherwise.
         generated: Whether recordings are phantoms or from a synthetic twin; such results are never ranked with real
             ones.
-        out_of_fold: Whether scored units come from all splits, each predicted by a model that has not seen its patient;
-            None up to schema 3.
-        rules: Version of the scoring rules. Under older rules, `verdict.former` is the verdict; version 1 had none.
+        out_of_fold: Whether scored units come from all splits, each predicted by a model that has not seen its patient.
+        rules: Version of the scoring rules. Under older rules, `verdict.former` is the verdict.
         seen_in_pretraining: Whether the model saw the dataset in pretraining; None if unknown.
         warnings: Warnings for readers.
         predictions_sha256: SHA-256 of the predictions file; empty if not saved.
         stamp: Versions, seed and time.
-        cost: Cost of the embeddings; None for external predictions and up to schema 5.
+        cost: Cost of the embeddings; None for external predictions.
         refits: Scores of the same model fitted to other draws of its training data, for comparisons between models; None
             if there are none, as for external predictions and up to schema 6.
     """
 
     schema: ClassVar[int] = 7
-    older: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5, 6)
+    older: ClassVar[tuple[int, ...]] = (6,)
     task: Name
     metric: Name
     higher_is_better: bool
@@ -261,7 +259,7 @@ class ScoreResult(Record):
     bounds: Bounds | None = None
     per_class: Mapping[str, ClassScore] = field(default_factory=dict)
     generated: bool = False
-    out_of_fold: bool | None = False
+    out_of_fold: bool = False
     rules: int = 4
     seen_in_pretraining: bool | None = None
     warnings: tuple[str, ...] = ()
@@ -366,35 +364,15 @@ class ScoreResult(Record):
 
     @classmethod
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Upgrade a result from an older schema.
+        """Upgrade a result of schema 6, which lacks refits.
 
-        Schemas 2 and 3 lack `out_of_fold` and `numbers`, schema 2 has no multilabel tasks, schemas up to 5 lack costs
-        and schemas up to 6 lack refits. They keep their scores but must be scored again, because their verdicts follow
-        older rules; schema 1 has none.
+        It keeps its scores but must be scored again, because its verdict follows older rules.
         """
-        record = {**record, **({"out_of_fold": None} if record["schema"] < 4 else {})}
         try:
-            if record["schema"] > 1:
-                verdict = record["verdict"]
-                unranked = {"word": Verdict.INCOMPARABLE, "sentence": OLDER_RULES, "former": verdict["word"]}
-                return {**record, "verdict": {**verdict, **unranked}}
-            groups = {
-                name: {
-                    **entry,
-                    "gap": {"value": entry["gap"]["value"], "reason": entry["gap"]["reason"] or OLDER_RULES},
-                }
-                for name, entry in record["groups"].items()
-            }
-            return {
-                **{key: value for key, value in record.items() if key != "beats_floor"},
-                "rules": 1,
-                "verdict": {"word": Verdict.INCOMPARABLE, "sentence": OLDER_RULES},
-                "floors": {**record["floors"], "best_uninformed": {"value": None, "reason": OLDER_RULES}},
-                "groups": groups,
-                "generated": bool(record["dataset"].get("twin", False)),
-                "warnings": [OLDER_RULES, *record["warnings"]],
-            }
-        except (KeyError, TypeError, AttributeError) as error:
+            verdict = record["verdict"]
+            unranked = {"word": Verdict.INCOMPARABLE, "sentence": OLDER_RULES, "former": verdict["word"]}
+            return {**record, "verdict": {**verdict, **unranked}}
+        except (KeyError, TypeError) as error:
             raise BadData(
                 f"the record of schema {record['schema']} is not a valid {cls.__name__} ({error!r}). Run the evaluation again."
             ) from error

@@ -90,7 +90,7 @@ def test_unexpected_file_of_embeddings_gives_one_message(tmp_path, name):
 )
 def test_schema_is_an_integer(schema):
     record = {**consistent().to_json(), "schema": schema}
-    with pytest.raises(OtherSchema, match="cannot be read"):
+    with pytest.raises(OtherSchema, match=r"its schema is .* reads ScoreResult of schema"):
         ScoreResult.from_json(sealed(record))
 
 

@@ -67,13 +67,6 @@ def test_number_without_facts_has_the_direction_of_its_result_and_no_unit():
         assert unknown.number("another") == Number("another", None)
 
 
-def test_older_results_use_metric_facts():
-    record = {key: value for key, value in result().to_json().items() if key not in ("numbers", "out_of_fold")}
-    older = ScoreResult.from_json(seal({**record, "schema": 3}))
-    assert older.numbers == {} and older.number() == load_metric("mae").primary
-    assert formatting.metric_name(older) == "mae % ↓" and skill(older) == pytest.approx(1 - 6.41 / 8)
-
-
 def test_recorded_facts_take_precedence_over_installed_metrics():
     """Test a package that computes another number with the same name."""
     theirs = of_elsewhere(metric="accuracy", overall={"accuracy": Estimate(0.52, 0.4, 0.64, 50, 48)}, numbers={"accuracy": NumberFacts("higher", (0.0, 10.0), "mm")})  # fmt: skip

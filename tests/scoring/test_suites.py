@@ -99,3 +99,12 @@ def test_families_match_the_suites():
     assert margin("f1_macro") == 0.02 and margin("mae", "cm") == 0.05 and margin("mae", "kg") is None
     with pytest.raises(UnknownName, match="Did you mean 'cardiobench_ecg_v1'"):
         load_suite("cardiobench_ecg")
+
+
+@pytest.mark.skipif("cross_validation" not in list_protocols(), reason="its extension is not here")
+def test_suite_takes_options_that_only_select():
+    suite = "cardiobench_ecg_v1"
+    few = apply_suite(RunConfig(suite=suite, options=["cross_validation.sizes=XS"]))
+    assert few.options == {"probe": {"refits": 20}, "knn": {"refits": 20}, "cross_validation": {"sizes": "XS"}}
+    with pytest.raises(BadConfig, match=f"--suite {suite} fixes options"):
+        apply_suite(RunConfig(suite=suite, options=["cross_validation.folds=3"]))

@@ -240,7 +240,7 @@ def test_unusable_results_are_named_with_reason(results, capsys):
         path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 1}))
     assert main(["choose", str(results), "--task", TASK]) == 2
     told = capsys.readouterr().err
-    assert f"no usable result of {TASK}" in told and "cannot be used: 4, first" in told and "checksum" in told
+    assert f"no usable result of {TASK}" in told and "cannot be used: 4, first" in told and "its schema is 1, " in told
 
 
 @pytest.mark.parametrize(

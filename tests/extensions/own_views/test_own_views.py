@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.cli.eval import build_parser, read_settings
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.data import catalog
@@ -86,23 +85,6 @@ def test_names_and_keys_of_stored_results():
     assert own.path.as_posix() == "results/org__net/r/knn.own_views/tmed2__as.json"
     assert made("tmed2/as").inputs() == {**facts, "variant": ""}
     assert made("tmed2/view", conditions="own_views").inputs() == {**facts, "variant": ""}
-
-
-def test_setting_of_last_release_is_translated(tmp_path, capsys):
-    def conditions(*line):
-        return read_settings(build_parser().parse_args(["--model", "a/b", *line])).conditions
-
-    assert conditions("--views", "own") == ("own_views",)
-    line = "--views own is deprecated; use --condition own_views. The next release will no longer accept it."
-    assert capsys.readouterr().err.splitlines() == [line]
-    (tmp_path / "run.yaml").write_text("models: [a/b]\nviews: own\n")
-    assert conditions("--config", str(tmp_path / "run.yaml")) == ("own_views",)
-    assert capsys.readouterr().err.splitlines() == [line]
-    (tmp_path / "run.yaml").write_text("models: [a/b]\nviews: all\n")
-    assert conditions("--config", str(tmp_path / "run.yaml")) == ()
-    assert not capsys.readouterr().err, "a stored file contains all defaults"
-    assert conditions("--views", "all") == ()
-    assert "leave it out, it is the default" in capsys.readouterr().err
 
 
 def test_a_value_is_refused_before_any_work(tmp_path):
