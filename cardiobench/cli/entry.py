@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any
 
 from cardiobench.cli.flags import Parser
 from cardiobench.core import plugins
-from cardiobench.core.errors import BadConfig, CardioBenchError, LostWorker
+from cardiobench.core.errors import BadConfig, CardioBenchError, LostWorker, TableWarning
 
 logger = logging.getLogger(__name__)
 DISK = {errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENOTDIR, errno.EIO}
@@ -55,7 +56,7 @@ def guarded(
         for kind, flag in (("hf_datasets", "datasets_dir"), ("model_cards", "models_dir")):
             if path := getattr(arguments, flag, None):
                 plugins.add_folder(kind, Path(path))
-        with sigterm_interrupts():
+        with sigterm_interrupts(), printed_notes():
             code = (execute or arguments.execute)(arguments)
             sys.stdout.flush()
             return code
@@ -72,6 +73,23 @@ def guarded(
             raise
         logger.debug("the command ended", exc_info=True)
         return _fail(*explained)
+
+
+@contextmanager
+def printed_notes() -> Iterator[None]:
+    """Print each `TableWarning` once, as a line of its own."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def note(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+            if issubclass(category, TableWarning):
+                sys.stderr.write(f"! {message}\n")
+            else:
+                show(message, category, *place, **rest)
+
+        warnings.simplefilter("default", TableWarning)
+        warnings.showwarning = note
+        yield
 
 
 @contextmanager

@@ -67,6 +67,10 @@ class NotApplicable(CardioBenchError):
     """A protocol that does not apply to a model, such as prompts for a model without a text tower."""
 
 
+class TableWarning(UserWarning):
+    """A note on how a table was read, such as its encoding."""
+
+
 class MissingExtra(CardioBenchError):
     """A feature whose optional packages are not installed."""
 

@@ -1,4 +1,4 @@
-"""Reading of user tables: CSV or Parquet, with ids as text and numbers at full precision."""
+"""Reading of user tables: CSV, Excel or Parquet, with ids as text and numbers at full precision."""
 
 import codecs
 import csv
@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from cardiobench.core.errors import BadData, BadPredictions, MissingData, first_n
+from cardiobench.core import workbook
+from cardiobench.core.errors import BadData, CardioBenchError, MissingData, TableWarning, first_n
 from cardiobench.core.foreign import check_cells
 from cardiobench.core.io import write_atomic
 
@@ -32,42 +33,78 @@ _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", r
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+\s*)$")
 
 
-SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
+OTHER_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+SECOND_ENCODING = "cp1252"
+"""Encoding of a text that is not UTF-8: that of Windows in Western Europe and the Americas."""
 
 
-def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """Read a CSV or Parquet file as a data frame; data frames are copied.
+def read_table(
+    source: str | Path | pd.DataFrame,
+    *,
+    sheet: str = "",
+    encoding: str = "",
+    error: type[CardioBenchError] = BadData,
+) -> pd.DataFrame:
+    """Read a CSV, Excel or Parquet file as a data frame; data frames are copied.
 
-    The cells of a CSV stay text: `007` is not 7. It is UTF-8 or, with a byte-order mark, UTF-16, and has `,`, `;` or
-    tabs as separator; with `;` a comma inside a number is the decimal sign. Parquet and frames keep their types; a
-    named index becomes a column.
+    The cells of a CSV or of a sheet stay text: `007` is not 7. A CSV is UTF-8, UTF-16 with a byte-order mark, or else
+    Windows-1252, which a `TableWarning` says. Its separator is `,`, `;` or a tab. With `;` and in a sheet, a comma inside
+    a number is the decimal sign. Parquet and frames keep their types; a named index becomes a column.
+
+    Args:
+        source: File or frame.
+        sheet: Name of the sheet of a workbook; empty for the only one with cells (`workbook.read_workbook`).
+        encoding: Encoding of a CSV, which is then not guessed.
+        error: Class of the error for a table that cannot be read.
+
+    Returns:
+        The table. `attrs` has the `encoding` of a CSV, and the `sheet` and `changed` cells of a workbook.
 
     Raises:
         MissingData: There is no such file.
-        BadPredictions: The table is empty, truncated, not UTF-8, or has a repeated column.
+        CardioBenchError: The table is empty, truncated, in another encoding, or has a repeated column.
     """
     if isinstance(source, pd.DataFrame):
-        return _indexed_by_place(_with_single_columns(source.copy(), "the data frame"))
+        return _indexed_by_place(_with_single_columns(source.copy(), "the data frame", error))
     if not isinstance(source, (str, Path)):
-        raise BadPredictions(f"expected a CSV or Parquet file, or a data frame, got a {type(source).__name__}.")
+        raise error(f"expected a CSV, Excel or Parquet file, or a data frame, got a {type(source).__name__}.")
     path = Path(source)
     if not path.is_file():
         raise MissingData(f"{path} does not exist or is not a file. Check the path.")
-    if path.suffix.lower() in SPREADSHEETS:
-        raise BadPredictions(
-            f"{path} is a spreadsheet; only CSV and Parquet are supported. Save the sheet as CSV (UTF-8)."
-        )
+    kind = path.suffix.lower()
+    if kind in OTHER_SPREADSHEETS:
+        raise error(f"{path} is a spreadsheet of another kind than .xlsx. Save the sheet as .xlsx or as CSV (UTF-8).")
+    flag, given = ("--sheet", sheet) if kind not in workbook.SUFFIXES else ("--encoding", encoding)
+    if given and (flag == "--sheet" or kind in workbook.SUFFIXES):
+        raise error(f"{flag} {given!r:.40} does not apply to {path}. Leave it out.")
     try:
-        table = _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
-    except UnicodeDecodeError as error:
-        raise BadPredictions(f"{path} is not UTF-8 text ({error}). Save it as UTF-8 CSV or as Parquet.") from error
-    except (ValueError, OSError, csv.Error, pd.errors.ParserWarning) as error:
-        raise BadPredictions(
-            f"{path} cannot be read as a table ({' '.join(str(error).split())}). Save it as CSV with a header line, or as Parquet."
-        ) from error
+        if kind in workbook.SUFFIXES:
+            table = _with_decimal_points(workbook.read_workbook(path, sheet))
+        elif kind in (".parquet", ".pq"):
+            table = _with_single_columns(_read_parquet(path), path.name, error)
+        else:
+            table = _read_csv(path, encoding)
+    except UnicodeError as problem:
+        raise error(
+            f"{path} is not text in {_tried(encoding)} ({problem}). Save it as UTF-8 CSV or as Parquet."
+        ) from problem
+    except (ValueError, OSError, csv.Error, pd.errors.ParserWarning) as problem:
+        raise error(
+            f"{path} cannot be read as a table ({' '.join(str(problem).split())}). {_advice(kind)}"
+        ) from problem
     if table.empty:
-        raise BadPredictions(f"{path} has no rows. Give one row per recording.")
+        raise error(f"{path} has no rows. Give one row per recording.")
     return table
+
+
+def _advice(kind: str) -> str:
+    if kind in workbook.SUFFIXES:
+        return "Correct the workbook, or save the sheet as CSV."
+    return "Save it as CSV with a header line, or as Parquet."
+
+
+def _tried(encoding: str) -> str:
+    return encoding or f"UTF-8 or {SECOND_ENCODING}"
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -78,14 +115,14 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise ValueError(str(error)) from None
     except (KeyError, TypeError) as error:  # Part of the column metadata written by pandas.
         raise ValueError(f"its pandas metadata is damaged: {error}") from error
-    return _indexed_by_place(_with_single_columns(table, path.name))
+    return _indexed_by_place(table)
 
 
-def _with_single_columns(table: pd.DataFrame, what: str) -> pd.DataFrame:
+def _with_single_columns(table: pd.DataFrame, what: str, error: type[CardioBenchError]) -> pd.DataFrame:
     """Refuse a table with a repeated column name."""
     repeated = table.columns[table.columns.duplicated()]
     if len(repeated):
-        raise BadPredictions(f"{what}: column {first_n(repeated.unique())} occurs twice; remove one of them.")
+        raise error(f"{what}: column {first_n(repeated.unique())} occurs twice; remove one of them.")
     return table
 
 
@@ -94,13 +131,14 @@ def _indexed_by_place(table: pd.DataFrame) -> pd.DataFrame:
     return (table.reset_index(names) if names else table).reset_index(drop=True)
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
+def _read_csv(path: Path, given: str) -> pd.DataFrame:
     if (size := path.stat().st_size) > LONGEST_CSV:
         raise ValueError(f"it has {size:,} bytes, but at most {LONGEST_CSV:,} are allowed")
     content = path.read_bytes()
-    encoding = encoding_of(content)
-    if encoding == "utf-8-sig" and (zero := content.find(b"\0")) >= 0:
+    encoding = _encoding(content, given, path)
+    if encoding in ("utf-8-sig", SECOND_ENCODING) and (zero := content.find(b"\0")) >= 0:
         raise ValueError(f"line {content.count(10, 0, zero) + 1} contains a zero byte")
+    del content
     with path.open(encoding=encoding, newline="") as file:
         first_line = file.readline()
     separator = separator_of(first_line)
@@ -121,8 +159,48 @@ def _read_csv(path: Path) -> pd.DataFrame:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         table = pd.read_csv(path, index_col=False, **options)
     if separator == ";":
-        table = table.apply(lambda column: column.map(decimal_point))
+        table = _with_decimal_points(table)
+    table.attrs["encoding"] = encoding
     return table
+
+
+def _with_decimal_points(table: pd.DataFrame) -> pd.DataFrame:
+    return table.apply(lambda column: column.map(decimal_point))
+
+
+def _encoding(content: bytes, given: str, path: Path) -> str:
+    """Return the encoding of a CSV: as given, else UTF-16 with a byte-order mark, UTF-8, or Windows-1252 with a warning.
+
+    Raises:
+        UnicodeError: The content is in none of these.
+        ValueError: The given name is not that of an encoding of text.
+    """
+    if given:
+        try:
+            name = codecs.lookup(given).name
+            content.decode(name)
+        except LookupError as error:
+            raise ValueError(
+                f"{given!r:.40} is not the name of an encoding, such as utf-8, cp1252 or iso8859-15"
+            ) from error
+        return "utf-8-sig" if name == "utf-8" else name
+    if (encoding := encoding_of(content)) == "utf-16":
+        content.decode(encoding)
+        return encoding
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError as error:
+        try:
+            content.decode(SECOND_ENCODING)
+        except UnicodeDecodeError:
+            raise error from None
+        warnings.warn(
+            f"{path} is not UTF-8, so it is read as {SECOND_ENCODING} (Windows); if that is wrong, save it as UTF-8, or give adopt its --encoding",
+            TableWarning,
+            stacklevel=2,
+        )
+        return SECOND_ENCODING
+    return encoding
 
 
 def encoding_of(start: bytes) -> str:
@@ -152,13 +230,14 @@ def text_of(column: pd.Series) -> pd.Series:
     return text.astype(object).mask(empty, "") if empty.any() else text.astype(object)
 
 
-def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
+def numbers_of(column: pd.Series, ids: pd.Series, what: str, error: type[CardioBenchError] = BadData) -> np.ndarray:
     """Convert cells to float64, with NaN for empty cells; raise for text that is not a number, naming its rows.
 
     Args:
         column: Cells, (n,).
         ids: The rows' ids, for the message.
         what: Name of the file and column in messages.
+        error: Class of the error.
     """
     values = column.astype(object).mask(column.isna() | (column.astype(str).map(str.strip) == ""), np.nan)
     if not _may_differ(values):  # Converting a million cells one by one takes a second.
@@ -172,8 +251,8 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
         odd = pd.to_numeric(values, errors="coerce").isna() & values.notna()
     if odd.any():
         rows = [f"{name} ({cell!r})" for name, cell in zip(ids[odd], column[odd], strict=True)]
-        raise BadPredictions(f"{what}: {len(rows)} of {len(column)} cells are not numbers: {first_n(rows)}.")
-    raise BadPredictions(f"{what} has cells that are not numbers. Correct or remove them.")
+        raise error(f"{what}: {len(rows)} of {len(column)} cells are not numbers: {first_n(rows)}.")
+    raise error(f"{what} has cells that are not numbers. Correct or remove them.")
 
 
 def _may_differ(cells: pd.Series) -> bool:

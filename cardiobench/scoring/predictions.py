@@ -87,7 +87,7 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
     Raises:
         BadPredictions: There is no such column, or a cell is not a number or a class.
     """
-    table, source = read_table(source), source_name(source)
+    table, source = read_table(source, error=BadPredictions), source_name(source)
     columns = {str(name).strip().lower(): name for name in reversed(list(table.columns))}
 
     def find(*names: str) -> str | None:
@@ -109,16 +109,16 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
         cells = table[value_column].fillna("") if task.rules.empty_label else table[value_column]
         answers["y_pred"] = class_names_of(cells, task)
     elif value_column is not None:
-        answers["y_pred"] = numbers_of(table[value_column], answers["id"], f"{source}: {value_column}")
+        answers["y_pred"] = numbers_of(table[value_column], answers["id"], f"{source}: {value_column}", BadPredictions)
     for place, name in enumerate(task.classes):
         own = [f"{prefix}_{spelling}" for spelling in (name, str(place)) for prefix in ("p", "prob")]
         if task.rules.two_classes and place == 1:
             own += [f"{prefix}_{stem}" for stem in stems for prefix in ("p", "prob")]
         if (column := find(*own)) is not None:
-            answers[f"p_{name}"] = numbers_of(table[column], answers["id"], f"{source}: {column}")
+            answers[f"p_{name}"] = numbers_of(table[column], answers["id"], f"{source}: {column}", BadPredictions)
     for name in (*task.rules.answer_columns(task), *task.rules.optional_columns(task)):
         if name not in answers and (column := find(name, f"prob_{name.removeprefix('p_')}")) is not None:
-            answers[name] = numbers_of(table[column], answers["id"], f"{source}: {column}")
+            answers[name] = numbers_of(table[column], answers["id"], f"{source}: {column}", BadPredictions)
     answers = task.rules.fill_answers(answers, task)
     if len(answers.columns) == 1:
         values = ["y_pred", "prediction", *(f"{stem}_pred" for stem in stems), *task.rules.answer_columns(task)[1:]]

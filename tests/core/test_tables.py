@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cardiobench.core import tables
-from cardiobench.core.errors import BadPredictions
+from cardiobench.core.errors import BadData
 from cardiobench.core.tables import read_table
 
 
@@ -14,7 +14,7 @@ def test_parquet_with_a_huge_cell_is_refused_before_it_is_decoded(tmp_path):
     path = tmp_path / "huge.parquet"
     pd.DataFrame({"id": ["x" * 50_000_000], "y_pred": [1.0]}).to_parquet(path, compression="zstd")
     assert path.stat().st_size < 20_000
-    with pytest.raises(BadPredictions, match=r"column id has 50,000,0\d\d bytes for 1 rows"):
+    with pytest.raises(BadData, match=r"column id has 50,000,0\d\d bytes for 1 rows"):
         read_table(path)
 
 
@@ -55,5 +55,5 @@ def test_oversized_table_is_refused_before_it_is_read(tmp_path, monkeypatch, nam
         monkeypatch.setattr(tables, "LONGEST_CSV", 10)
     write(path := tmp_path / name)
     monkeypatch.setattr(pd, "read_parquet", None)
-    with pytest.raises(BadPredictions, match=reason):
+    with pytest.raises(BadData, match=reason):
         read_table(path)

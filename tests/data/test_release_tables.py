@@ -139,7 +139,7 @@ def test_impossible_ptb_xl_cells_are_refused(database, column, cell, expected):
 def test_ambiguous_predictions_are_refused(tmp_path, content, message):
     (tmp_path / "p.csv").write_text(content)
     with pytest.raises(BadPredictions, match=message):
-        read_table(tmp_path / "p.csv")
+        read_table(tmp_path / "p.csv", error=BadPredictions)
 
 
 def test_predictions_in_utf_16(tmp_path):

@@ -182,7 +182,7 @@ def test_missing_predictions_can_be_allowed_and_lower_the_coverage():
         ("id,y_pred,id\na,sick,b\n", "occurs twice"),
         ("id,y_pred\na,sick,1,2\nb,well,1,2\n", "cannot be read"),
         ("id,y_pred\n,sick\n", "1 of 1 rows have no id"),
-        (b"id,y_pred\n\xff\xfea,sick\n", "UTF-8"),
+        (b"id,y_pred\n\x81\x8da,sick\n", "not text in UTF-8 or cp1252"),
     ],
 )
 def test_invalid_prediction_files_are_refused(tmp_path, text, words):

@@ -12,14 +12,14 @@ from cardiobench.core.errors import BadConfig, BadData, MissingData, counted, fi
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.tables import read_table, text_of, unescape_formula
 from cardiobench.data.builder import CardioBuilder
-from cardiobench.data.declared.dataset_file import DatasetFile, DeclaredTask, read_dataset_file
+from cardiobench.data.declared.dataset_file import DatasetFile, DeclaredRecordings, DeclaredTask, read_dataset_file
 from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, media_of, read_declared_ecg, reader_version
 from cardiobench.data.declared.labels import age_cells, need, read_labels, sex_cells, target_cells
 from cardiobench.data.folders import candidate_dirs
 from cardiobench.data.media import LEADS, Clip, Ecg, FrameSampling
 from cardiobench.data.media.clip import EVERY_FRAME
 from cardiobench.data.media.frame_folder import read_frame_folder
-from cardiobench.data.rows import safe_join
+from cardiobench.data.rows import RowTable, safe_join
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, DatasetSpec, Group, Task
 from cardiobench.data.spelling import folded_column
 
@@ -31,9 +31,10 @@ METRICS = {"class": "f1_macro", "labels": "auroc_macro", "number": "mae"}
 UNITS = {"recording": "id", "study": "study_id", "patient": "patient_id"}
 PLACES = {"site": "hospital", "device": "device"}
 """Field of the file -> column of the rows."""
+NO_RECORDINGS = "{} was adopted without recordings, so no model can read it. Score answers with --predictions, or vectors with --embeddings."
 AGAIN = "Adopt the folder again with --overwrite."
 INDEX = ("id", "patient_id", "split", "file")
-"""Required columns of `splits.csv`; `study_id` and `record` are optional."""
+"""Required columns of `splits.csv`, the last one only with recordings; `study_id` and `record` are optional."""
 
 
 class DeclaredDataset(CardioBuilder):
@@ -60,8 +61,10 @@ class DeclaredDataset(CardioBuilder):
     DECLARED: ClassVar[DatasetFile]
 
     @classmethod
-    def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path:
-        """Return the folder of the recordings: from `data_dir` or CARDIOBENCH_DATA if it has any of them, else from the file."""
+    def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path | None:
+        """Return the folder of the recordings: from `data_dir` or CARDIOBENCH_DATA if it has any of them, else from the file; None if there are none."""
+        if cls.DECLARED.recordings is None:
+            return None
         own = Path(cls.DECLARED.recordings.folder).expanduser()
         own = own if own.is_absolute() else cls.FILE.parent / own
         given = candidate_dirs(cls.SPEC.name, data_dir)
@@ -80,6 +83,20 @@ class DeclaredDataset(CardioBuilder):
         return own
 
     @classmethod
+    def table(
+        cls,
+        data_dir: str | os.PathLike | None = None,
+        *,
+        allow_missing: bool = False,
+        need_media: bool = True,
+        verify: bool = False,
+    ) -> RowTable:
+        """Read and validate the rows; raises `MissingData` if recordings are needed and the dataset has none."""
+        if need_media:
+            cls._need_recordings()
+        return super().table(data_dir, allow_missing=allow_missing, need_media=need_media, verify=verify)
+
+    @classmethod
     def index(cls) -> pd.DataFrame:
         """Return the recordings and their splits, with all columns as text.
 
@@ -88,9 +105,10 @@ class DeclaredDataset(CardioBuilder):
         """
         path = cls.FILE.parent / cls.DECLARED.splits
         table = read_table(path)
-        need(table, INDEX, path)
+        needed = INDEX if cls.DECLARED.recordings else INDEX[:-1]
+        need(table, needed, path)
         table = table.apply(lambda column: text_of(column).map(unescape_formula))
-        for name in INDEX:
+        for name in needed:
             if (empty := table[name] == "").any():
                 raise BadData(f"{path} has {int(empty.sum())} empty cells in '{name}'. Adopt the folder again.")
         return table
@@ -116,18 +134,22 @@ class DeclaredDataset(CardioBuilder):
         return {str(reason): tuple(part["id"]) for reason, part in cls.left_out().groupby("reason")}
 
     @classmethod
-    def labels_file(cls, raw: Path) -> Path:
-        """Return the path of the table of labels: from the file, else a file of that name below the folder of the recordings."""
-        named = Path(cls.DECLARED.labels.file).expanduser()
-        moved = raw / named.name
-        return moved if named.is_absolute() and not named.is_file() and moved.is_file() else raw / named
+    def labels_file(cls, raw: Path | None) -> Path:
+        """Return the path of the table of labels: from the file, else a file of that name below the folder of the recordings.
+
+        Without recordings, the folder of `dataset.yaml` takes its place.
+        """
+        named, below = Path(cls.DECLARED.labels.file).expanduser(), raw or cls.FILE.parent
+        moved = below / named.name
+        return moved if named.is_absolute() and not named.is_file() and moved.is_file() else below / named
 
     @classmethod
     def rows(cls, raw: Path | None) -> pd.DataFrame:
         """Return the rows of `splits.csv` with their labels."""
-        assert raw is not None  # Declared datasets are never generated.
         declared, index, path = cls.DECLARED, cls.index(), cls.labels_file(raw)
-        table = _joined(read_labels(path), index["id"], declared.labels.id, path, cls.left_out()["id"])
+        named = declared.labels
+        labels = read_labels(path, sheet=named.sheet or "", encoding=named.encoding or "")
+        table = _joined(labels, index["id"], declared.labels.id, path, cls.left_out()["id"])
         need(table, wanted_columns(declared), path)
         ids = index["id"]
         if declared.labels.patient:
@@ -135,7 +157,7 @@ class DeclaredDataset(CardioBuilder):
             same = declared.labels.patient_spellings == "same"
             _refuse_other_patients(folded_column(patients) if same else patients, index, path)
         columns: dict[str, Any] = {name: index[name] for name in ("id", "patient_id", "split")}
-        columns["media"] = index["file"]
+        columns["media"] = index["file"] if declared.recordings else index["id"]
         for name in ("study_id", "record"):
             if name in index:
                 columns[name] = index[name].where(index[name] != "", None)
@@ -152,6 +174,7 @@ class DeclaredDataset(CardioBuilder):
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the media columns; folders of frames cannot be stored as one file."""
+        cls._need_recordings()
         if raw is not None and cls.SPEC.media != "ecg" and safe_join(raw, row["media"]).is_dir():
             raise BadConfig(
                 f"{cls.SPEC.name}: folders of frames are read where they lie and cannot be prepared. Convert them to AVI or DICOM."
@@ -161,6 +184,7 @@ class DeclaredDataset(CardioBuilder):
     @classmethod
     def recording(cls, raw: Path | None, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
         """Return one recording; raises `BadMedia` with the name of the file. ECG leads that are zero throughout count as missing."""
+        cls._need_recordings()
         if raw is not None and cls.SPEC.media == "video" and (folder := safe_join(raw, row["media"])).is_dir():
             return read_frame_folder(folder, sampling or EVERY_FRAME)
         recording = super().recording(raw, row, sampling)
@@ -169,17 +193,23 @@ class DeclaredDataset(CardioBuilder):
     @classmethod
     def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
         """Return the ECG of a row, read according to its file and `dataset.yaml`."""
+        settings = cls._need_recordings()
         assert raw is not None
         record = row.get("record")
-        return read_declared_ecg(
-            safe_join(raw, row["media"]), None if pd.isna(record) else record, cls.DECLARED.recordings
-        )
+        return read_declared_ecg(safe_join(raw, row["media"]), None if pd.isna(record) else record, settings)
+
+    @classmethod
+    def _need_recordings(cls) -> DeclaredRecordings:
+        """Return the settings of the recordings; raises `MissingData` if there are none."""
+        if cls.DECLARED.recordings is None:
+            raise MissingData(NO_RECORDINGS.format(cls.SPEC.name))
+        return cls.DECLARED.recordings
 
     @classmethod
     def generator(cls) -> str:
         """Return the reader's version and a digest of leads, rate and unit, which change the samples of a recording."""
         settings = cls.DECLARED.recordings
-        if cls.SPEC.media != "ecg":
+        if cls.SPEC.media != "ecg" or settings is None:
             return ""
         stated = settings.model_dump(exclude={"folder"})
         return f"{reader_version(settings)} {sha256_of_json(stated)[:16]}"
@@ -193,13 +223,14 @@ def with_recorded_leads(ecg: Ecg) -> Ecg:
 def declared_builder(path: Path) -> type[DeclaredDataset]:
     """Return the builder of a `dataset.yaml`; raises `BadConfig` if the file is invalid."""
     declared = read_dataset_file(path)
-    media = media_of(declared.recordings.format)
-    if (declared.modality == "echo") != (declared.recordings.format in ECHO_FORMATS):
+    formats = declared.recordings.formats if declared.recordings else ()
+    media = media_of(formats) if formats else media_of(ECHO_FORMATS if declared.modality == "echo" else ())
+    if formats and ((len(formats) > 1 and media != "ecg") or (declared.modality == "echo") != (media != "ecg")):
         raise BadConfig(
-            f"{path}: recordings of {declared.modality} in the format '{declared.recordings.format}'. Correct one of them."
+            f"{path}: recordings of {declared.modality} in the format {', '.join(formats)}. Correct one of them."
         )
-    if media == "ecg":
-        check_format(declared.recordings.format)
+    for name in formats if media == "ecg" else ():
+        check_format(name)
     spec = DatasetSpec(
         name=declared.name,
         title=declared.title,

@@ -29,27 +29,40 @@ class DeclaredRecordings(_Closed):
     """Folder and format of the recordings, and facts that their files do not state."""
 
     folder: Text = Field(description="folder of the recordings; --data-dir overrides it")
-    format: Name = Field(
+    format: Name | Annotated[tuple[Name, ...], MinLen(2)] = Field(
         description="for an ECG wfdb, dicom, edf, csv, npy, hdf5, parquet, xml, scp, ishne, mfer, edan, or the reader of "
-        "an installed package; of an echo: clip or image"
+        "an installed package; of an echo: clip or image; a list if the folder has ECGs of several formats, known by suffix"
     )
-    leads: tuple[Text, ...] | None = Field(None, description="channel names in order; null: as in the file")
+    leads: tuple[Text, ...] | None = Field(
+        None, description="channel names in order; null: as in the file; of several formats: where the file has none"
+    )
     sampling_rate: Annotated[float, Ge(10), Le(100_000)] | None = Field(
-        None, description="sampling rate in Hz; null: as in the file"
+        None, description="sampling rate in Hz; null: as in the file; of several formats: where the file states none"
     )
     unit: Text | None = Field(
-        None, description="unit of the amplitude: V, mV, uV or nV, with a factor as in '4.88 uV'; null: as in the file"
+        None,
+        description="unit of the amplitude: V, mV, uV or nV, with a factor as in '4.88 uV'; null: as in the file; of several "
+        "formats: where the file states none",
     )
     array: Text | None = Field(None, description="dataset of an HDF5 file with the signal; null: the only one")
     records: Text | None = Field(
         None, description="dataset of an HDF5 file with the ids of its records; null: their row numbers"
     )
 
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The formats of the files."""
+        return (self.format,) if isinstance(self.format, str) else self.format
+
 
 class Labels(_Closed):
     """The table of labels, one row per recording."""
 
-    file: Text = Field(description="CSV or Parquet: a path, or one below the folder of the recordings")
+    file: Text = Field(
+        description="CSV, Excel or Parquet: a path, or one below the folder of the recordings or, if there are none, of this file"
+    )
+    sheet: Text | None = Field(None, description="sheet of a workbook; null: the only one with cells")
+    encoding: Text | None = Field(None, description="encoding of a CSV; null: UTF-8, UTF-16 with its mark, else cp1252")
     id: Text | None = Field(
         description="column with the id of a recording; null: the rows of the file correspond to those of the array"
     )
@@ -125,7 +138,9 @@ class DatasetFile(_Closed):
     redistributable: Literal[False] = Field(
         default=False, description="always false: recordings, labels and ids do not leave the machine"
     )
-    recordings: DeclaredRecordings
+    recordings: DeclaredRecordings | None = Field(
+        description="null: there are none, and the dataset serves predictions and embeddings made elsewhere"
+    )
     labels: Labels
     splits: FileName = Field(
         default="splits.csv", description="file beside this one: id, patient_id, split, file of each recording"

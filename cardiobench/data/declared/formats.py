@@ -1,6 +1,6 @@
 """Formats of ECG files by name: built-in ones, and readers of installed packages (group `cardiobench.readers`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import ModuleType
 from typing import Literal
@@ -37,9 +37,28 @@ SUFFIXES = {
 """Suffix of a file -> format of its ECG."""
 
 
-def media_of(name: str) -> Literal["ecg", "video", "image"]:
-    """Return the kind of the recordings of a format."""
-    return "video" if name == "clip" else "image" if name == "image" else "ecg"
+def media_of(formats: Collection[str]) -> Literal["ecg", "video", "image"]:
+    """Return the kind of the recordings of one or several formats."""
+    return "video" if "clip" in formats else "image" if "image" in formats else "ecg"
+
+
+def format_of(name: str) -> str:
+    """Return the ECG format for the suffix of a file, or ""; a file without suffix is DICOM."""
+    suffix = Path(name).suffix.lower()
+    return SUFFIXES.get(suffix, "" if suffix else "dicom")
+
+
+def one_format(path: Path, settings: DeclaredRecordings) -> str:
+    """Return the format of a file: the stated one, or of several the one of its suffix.
+
+    Raises:
+        BadMedia: The suffix belongs to none of them.
+    """
+    if isinstance(settings.format, str):
+        return settings.format
+    if (found := format_of(path.name)) not in settings.format:
+        raise BadMedia(f"{path} has none of the formats {', '.join(settings.format)}. Adopt the folder again.")
+    return found
 
 
 def ecg_formats() -> tuple[str, ...]:
@@ -59,15 +78,16 @@ def read_channels(path: Path, record: Record, settings: DeclaredRecordings) -> C
     Raises:
         BadMedia: The file cannot be read.
     """
-    if settings.format in _READERS:
-        return _READERS[settings.format][1](path, record, settings)
-    check_format(settings.format)
-    reader = plugins.load("readers", settings.format)
-    with user_code(f"the reader '{settings.format}' of {path}", MissingExtra, error_class=BadMedia):
+    form = one_format(path, settings)
+    if form in _READERS:
+        return _READERS[form][1](path, record, settings)
+    check_format(form)
+    reader = plugins.load("readers", form)
+    with user_code(f"the reader '{form}' of {path}", MissingExtra, error_class=BadMedia):
         read = reader(path)
     if not isinstance(read, Channels) or getattr(read.signal, "ndim", None) != 2:
         raise BadMedia(
-            f"the reader '{settings.format}' gave {type(read).__name__} for {path}; expected Channels, (samples, channels)."
+            f"the reader '{form}' gave {type(read).__name__} for {path}; expected Channels, (samples, channels)."
         )
     return read
 
@@ -75,12 +95,18 @@ def read_channels(path: Path, record: Record, settings: DeclaredRecordings) -> C
 def read_declared_ecg(path: Path, record: Record, settings: DeclaredRecordings) -> Ecg:
     """Read a recording in mV, using its file and the dataset's file.
 
+    The settings of a dataset of several formats complete the files that do not state these facts; those of one format
+    must not contradict its files.
+
     Raises:
         BadMedia: The file cannot be read, or leads, rate or unit are missing or contradictory.
     """
     name = str(path) if record is None else f"record {record} of {path}"
-    if settings.format == "wfdb":
+    alone = isinstance(settings.format, str)
+    if one_format(path, settings) == "wfdb":
         header = ecg_wfdb.header_path(path)
+        if not alone:
+            return ecg_wfdb.read_wfdb(header, fewer=True)
         stated = ecg_wfdb.parse_header(header)
         channels.check_rate(stated.fs, settings.sampling_rate, str(header))
         channels.check_leads([channel.name for channel in stated.channels], settings.leads, str(header))
@@ -88,16 +114,25 @@ def read_declared_ecg(path: Path, record: Record, settings: DeclaredRecordings) 
             channels.check_unit(channel.unit, settings.unit, str(header), channel.name)
         return ecg_wfdb.read_wfdb(header, settings.leads, fewer=True)
     read = read_channels(path, record, settings)
-    return as_ecg(read, name, leads=settings.leads, fs=settings.sampling_rate, unit=settings.unit)
+    return as_ecg(
+        read,
+        name,
+        leads=settings.leads if alone or read.leads is None else None,
+        fs=settings.sampling_rate if alone or read.fs is None else None,
+        unit=settings.unit if alone or read.units is None else None,
+    )
 
 
 def reader_version(settings: DeclaredRecordings) -> str:
-    """Return the versions of the modules that read recordings of this format."""
-    if settings.format == "wfdb":
+    """Return the versions of the modules that read recordings of these formats."""
+    return ", ".join(map(_version, settings.formats))
+
+
+def _version(form: str) -> str:
+    if form == "wfdb":
         return component_version(ecg_wfdb)
-    if settings.format in _READERS:
-        return f"{component_version(_READERS[settings.format][0])} < {component_version(channels)}"
-    return f"{component_version(plugins.load('readers', settings.format))} < {component_version(channels)}"
+    reader = _READERS[form][0] if form in _READERS else plugins.load("readers", form)
+    return f"{component_version(reader)} < {component_version(channels)}"
 
 
 _READERS: dict[str, tuple[ModuleType, Reader]] = {
@@ -113,7 +148,7 @@ _READERS: dict[str, tuple[ModuleType, Reader]] = {
         ),
     ),
     **{
-        form: (ecg_vendor, lambda path, record, settings: ecg_vendor.read_vendor_ecg(path, settings.format))
+        form: (ecg_vendor, lambda path, record, settings: ecg_vendor.read_vendor_ecg(path, one_format(path, settings)))
         for form in ecg_vendor.PARSERS
     },
 }

@@ -18,16 +18,21 @@ _FLAGS = {"1": True, "0": False, "1.0": True, "0.0": False, "true": True, "false
 _WHOLE = re.compile(r"[0-9]+\.0+")
 
 
-def read_labels(path: Path) -> pd.DataFrame:
+def read_labels(path: Path, *, sheet: str = "", encoding: str = "") -> pd.DataFrame:
     """Read the table of labels with all cells as text, "" for missing, and `1.0` in a column of whole numbers as `1`.
+
+    Sheet, encoding and `attrs` are those of `read_table`.
 
     Raises:
         MissingData: There is no such file.
         BadData: The file is not a table.
     """
-    table = read_table(path)
+    table = read_table(path, sheet=sheet, encoding=encoding)
+    facts = table.attrs
     table = table.rename(columns=lambda name: str(name).strip())
-    return table.apply(lambda column: cells_of(column))
+    table = table.apply(lambda column: cells_of(column))
+    table.attrs = facts
+    return table
 
 
 def cells_of(column: pd.Series) -> pd.Series:

@@ -1,9 +1,9 @@
 """Parse the user's answers from the flags of `cardiobench adopt`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
@@ -48,6 +48,9 @@ class Answers:
         patient_is_record: Whether to treat each recording as a patient because patients are unknown.
         patients: Whether patient ids that differ only in spelling are the "same" person, or different people,
             "as-written".
+        drop_without: Roles whose rows are left out if they have no value.
+        sheet: Sheet of a workbook of labels.
+        encoding: Encoding of a CSV of labels.
         allow_missing: Whether to ignore rows whose recordings are missing.
         allow_unreadable: Whether to ignore recordings that cannot be read.
         seed: Random seed of the split.
@@ -79,6 +82,9 @@ class Answers:
     title: str = ""
     patient_is_record: bool = False
     patients: str = ""
+    drop_without: tuple[str, ...] = ()
+    sheet: str = ""
+    encoding: str = ""
     allow_missing: bool = False
     allow_unreadable: bool = False
     seed: int = 0
@@ -87,19 +93,48 @@ class Answers:
 
 @dataclass(frozen=True)
 class AdoptionRequest:
-    """Request to adopt one folder.
+    """Request to adopt one folder, or one table.
 
     Attributes:
-        folder: Folder of the recordings.
+        folder: Folder of the recordings; None if there are none.
         labels: Path of the table of labels.
         name: Name of the dataset.
         answers: User's answers.
     """
 
-    folder: Path
+    folder: Path | None
     labels: Path
     name: str
     answers: Answers
+
+
+def columns_of(answers: Answers) -> dict[str, str]:
+    """Return each column that the user named, with the flag that names it."""
+    named = {answers.file_column: "--file-column", answers.record_column: "--record-column"}
+    named |= {column: f"--{role}-column" for role, column in answers.roles.items()}
+    named |= dict.fromkeys(answers.groups, "--group")
+    named |= {column: "--multilabel" for columns in answers.multilabel.values() for column in columns}
+    named |= dict.fromkeys(answers.targets.values(), "--target")
+    return {column: flag for column, flag in named.items() if column not in ("", NONE)}
+
+
+def without_columns(answers: Answers, absent: Collection[str]) -> Answers:
+    """Return the answers without columns, and without the tasks of these columns, so that the others can be checked."""
+    lost = {name for name, column in answers.targets.items() if column in absent}
+    lost |= {name for name, columns in answers.multilabel.items() if set(columns) & set(absent)}
+    of_tasks = ("targets", "multilabel", "kinds", "positive", "units", "ranges", "per", "where", "metrics")
+    kept: dict[str, Any] = {
+        field: {name: value for name, value in getattr(answers, field).items() if name not in lost}
+        for field in of_tasks
+    }
+    return replace(
+        answers,
+        file_column="" if answers.file_column in absent else answers.file_column,
+        record_column="" if answers.record_column in absent else answers.record_column,
+        roles={role: NONE if column in absent else column for role, column in answers.roles.items()},
+        groups=tuple(column for column in answers.groups if column not in absent),
+        **kept,
+    )
 
 
 def named_column(name: str, table: "pd.DataFrame") -> str | None:
@@ -133,16 +168,20 @@ def pairs(entries: list[str], flag: str, *, key: str = "TASK", value: str = "VAL
     """Parse entries such as `ef=%` into a mapping.
 
     Raises:
-        BadConfig: An entry has no "=", or a key occurs twice.
+        BadConfig: Entries have no "=", or keys occur twice; the message has all of them.
     """
     named: dict[str, str] = {}
+    problems = []
     for entry in entries:
         name, equals, text = entry.partition("=")
         if not (name.strip() and equals and text.strip()):
-            raise BadConfig(f"{flag} {entry!r:.80}: expected {key}={value}")
-        if name.strip() in named:
-            raise BadConfig(f"{flag} names '{name.strip()}' twice: {named[name.strip()]} and {text.strip()}")
-        named[name.strip()] = text.strip()
+            problems.append(f"{flag} {entry!r:.80}: expected {key}={value}")
+        elif name.strip() in named:
+            problems.append(f"{flag} names '{name.strip()}' twice: {named[name.strip()]} and {text.strip()}")
+        else:
+            named[name.strip()] = text.strip()
+    if problems:
+        raise BadConfig(". ".join(problems))
     return named
 
 

@@ -1,6 +1,7 @@
 """Infer the roles and task kinds of table columns from their names and cells."""
 
 import re
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -9,23 +10,45 @@ import pandas as pd
 from cardiobench.extensions.adopt.kinds import CLASSES, NUMBER, TWO_CLASSES
 
 NAMES = {
-    "patient": ("patient_id", "patient", "patientid", "subject_id", "subject", "subjectid", "pid", "mrn"),
-    "id": ("id", "ecg_id", "exam_id", "record_id", "recording_id", "recording", "record", "file_id", "uid"),
+    "patient": (
+        "patient_id", "patient", "patientid", "subject_id", "subject", "subjectid", "pid", "mrn", "patient_number",
+        "patient_no", "patientnumber", "patientennummer", "patienten_nummer", "patienten_id", "patientenid", "patientennr",
+        "patienten_nr", "patient_nr", "pat_nr", "pat_id", "numero_patient", "numero_de_patient", "id_patient",
+        "identifiant_patient", "id_paciente", "paciente", "numero_paciente", "numero_de_paciente", "id_paziente",
+        "paziente", "numero_paziente", "codice_paziente", "codigo_paciente",
+    ),
+    "id": ("id", "ecg_id", "exam_id", "record_id", "recording_id", "recording", "record", "file_id", "uid", "ekg_id"),
     "split": ("split", "set", "subset", "partition"),
     "study": ("study_id", "study", "accession", "accession_number"),
-    "sex": ("sex", "gender"),
-    "age": ("age", "age_years"),
+    "sex": ("sex", "gender", "geschlecht", "sexe", "genre", "sexo", "genero", "sesso", "genere"),
+    "age": (
+        "age", "age_years", "age_in_years", "alter", "alter_jahre", "alter_in_jahren", "age_ans", "age_annees", "edad",
+        "edad_anos", "eta", "eta_anni", "idade", "idade_anos",
+    ),
     "site": ("site", "hospital", "centre", "center", "institution"),
     "device": ("device", "machine", "scanner", "manufacturer"),
     "view": ("view",),
-}
-"""Mapping from role to usual column names, compared without regard to case."""
+}  # fmt: skip
+"""Mapping from role to usual column names, compared without regard to case, accents and punctuation.
+
+Patient, sex and age are known in English, German, French, Spanish, Italian and Portuguese.
+"""
 SPLITS = {
     "train": "train", "training": "train", "development": "train",
     "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation", "tune": "validation",
     "test": "test", "testing": "test", "held-out": "test", "holdout": "test",
 }  # fmt: skip
-SEXES = {"f": "F", "female": "F", "w": "F", "woman": "F", "m": "M", "male": "M", "man": "M"}
+SEXES = {
+    **dict.fromkeys(
+        ("f", "w", "female", "woman", "weiblich", "frau", "femme", "feminin", "feminine", "mujer", "femenino", "femenina",
+         "femmina", "femminile", "donna", "mulher", "feminino", "feminina"), "F"),
+    **dict.fromkeys(
+        ("m", "male", "man", "maennlich", "mannlich", "mann", "homme", "masculin", "hombre", "varon", "masculino",
+         "maschio", "maschile", "uomo", "homem"), "M"),
+}  # fmt: skip
+"""Mapping from text in lower case without accents to sex, in the languages of `NAMES`."""
+_AMBIGUOUS = {"h", "v"}
+"""Beside one of these, `m` may be a woman: Spanish writes hombre or varón, and mujer."""
 MOST_CLASSES = 20
 FEW_NUMBERS = 10
 """Largest number of distinct values for which a numeric column may hold classes."""
@@ -126,5 +149,37 @@ def slug(column: str) -> str:
     return text if re.match(r"[a-z]", text) else f"label_{text}".rstrip("_")[:60]
 
 
+def sex_of(cells: Collection[str]) -> dict[str, str]:
+    r"""Return F or M for each distinct cell whose meaning is clear from it and the other cells.
+
+    >>> sex_of(["w", "m\u00e4nnlich"]), sex_of(["H", "M"]), sex_of(["H", "F"])
+    ({'w': 'F', 'm\xe4nnlich': 'M'}, {}, {'F': 'F'})
+    """
+    plain = {cell: _plain(cell) for cell in cells}
+    doubtful = {"m"} if _AMBIGUOUS & set(plain.values()) else set()
+    return {cell: SEXES[text] for cell, text in plain.items() if text in SEXES and text not in doubtful}
+
+
+def second_header(table: pd.DataFrame) -> str | None:
+    """Return a column of numbers whose first cell is text, if no filled cell of the first row is a number; else None."""
+    if len(table) < 3:
+        return None
+    first = table.iloc[0]
+    if any(_is_number(cell) for cell in first if cell):
+        return None
+    for name in table:
+        if first[name] and table[name].iloc[1:20].map(_is_number).all():
+            rest = table[name].iloc[1:]
+            if pd.to_numeric(rest[rest != ""], errors="coerce").notna().all():
+                return str(name)
+    return None
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and pd.notna(pd.to_numeric(cell, errors="coerce"))
+
+
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    """Return a text in lower case without accents, other characters than letters and digits as `_`."""
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    return re.sub(r"[^a-z0-9]+", "_", "".join(one for one in letters if not unicodedata.combining(one))).strip("_")

@@ -2,15 +2,18 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.cli.flags import SEED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cardiobench.core.console import Console
     from cardiobench.data.media.types import Clip, Ecg
     from cardiobench.extensions.adopt.answers import AdoptionRequest, Answers
     from cardiobench.extensions.adopt.proposal import Proposal
+    from cardiobench.extensions.adopt.questions import Questions
 
 HELP = "make a dataset from a folder of recordings and a table of labels, without code; nothing leaves this machine"
 EXAMPLES = """\
@@ -37,10 +40,23 @@ ROLES = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of the recordings")
+    parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="folder of the recordings")
     parser.add_argument(
-        "--labels", type=Path, required=True, metavar="FILE", help="CSV or Parquet, one row per recording"
+        "--no-recordings",
+        action="store_true",
+        help="there is no FOLDER: the dataset serves --predictions and --embeddings made elsewhere",
     )
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="CSV, Excel (.xlsx) or Parquet, one row per recording",
+    )
+    parser.add_argument(
+        "--encoding", default="", help="encoding of a CSV (default: UTF-8, UTF-16 with its mark, else cp1252)"
+    )
+    parser.add_argument("--sheet", default="", help="sheet of a workbook (default: the only one with cells)")
     parser.add_argument("--name", required=True, help="name of the dataset: lower-case letters, digits and underscores")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="folder of your datasets (--datasets-dir)"
@@ -73,6 +89,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("same", "as-written"),
         default="",
         help="patient ids that differ only in spelling, such as 7 and 07, are the same person or, as written, different people",
+    )
+    columns.add_argument(
+        "--drop-without",
+        choices=("patient",),
+        nargs="+",
+        default=[],
+        action="extend",
+        help="leave rows out that have no patient; every result states their number",
     )
     columns.add_argument(
         "--sex-values", nargs="+", default=[], action="extend", metavar="CELL=F|M", help="meaning of a value"
@@ -137,6 +161,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Show the proposal, write the dataset, and return the exit code."""
     import sys
+    from collections.abc import Sequence
 
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
@@ -146,32 +171,43 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.extensions.adopt.questions import Questions
     from cardiobench.extensions.adopt.write import SHEET, check_target, write_dataset
 
-    if not is_name(arguments.name):
-        raise BadConfig(
-            f"--name {arguments.name!r:.80}: expected lower case letters, digits and underscores, such as my_hospital"
-        )
-    check_target(arguments.out / arguments.name, overwrite=arguments.overwrite or arguments.dry_run)
     console = Console()
     terminal = sys.stdin is not None and sys.stdin.isatty() and console.out.is_terminal
-    request = AdoptionRequest(arguments.folder, arguments.labels, arguments.name, answers_of(arguments))
-    proposal = propose(
-        request,
-        Questions(input if terminal else None),
-        lambda label, total: console.progress(label, total, doing="reading"),
-    )
-    console.table(f"Dataset {arguments.name}", ("what", "it is"), proposal.found)
-    for sentence in proposal.said:
-        console.print(f"! {sentence}")
+    questions = Questions(input if terminal else None)
+    with questions.gather():
+        if not is_name(arguments.name):
+            raise BadConfig(
+                f"--name {arguments.name!r:.80}: expected lower case letters, digits and underscores, such as my_hospital"
+            )
+        check_target(arguments.out / arguments.name, overwrite=arguments.overwrite or arguments.dry_run)
+    with questions.gather():
+        if (arguments.folder is None) != arguments.no_recordings:
+            raise BadConfig(
+                "the folder of the recordings is missing. Name it, or give --no-recordings if there are none."
+                if arguments.folder is None
+                else f"--no-recordings contradicts the folder {arguments.folder}. Leave one of them out."
+            )
+    request = AdoptionRequest(arguments.folder, arguments.labels, arguments.name, answers_of(arguments, questions))
+
+    def report(found: Sequence[tuple[str, str]], said: Sequence[str]) -> None:
+        console.table(f"Dataset {arguments.name}", ("what", "it is"), found)
+        for sentence in said:
+            console.print(f"! {sentence}")
+
+    proposal = propose(request, questions, lambda label, total: console.progress(label, total, doing="reading"), report)
     if arguments.dry_run:
         console.print("nothing was written (--dry-run)")
         return 0
     written = write_dataset(proposal, arguments.out, overwrite=arguments.overwrite)
     for path in (*written, *_sheet(request, proposal, written[0].parent / SHEET, console)):
         console.print(f"wrote {path}")
-    task = next(iter(proposal.declared.tasks))
-    console.print(
-        f"evaluate a model: cardiobench eval --model ID --tasks {arguments.name}/{task} --datasets-dir {arguments.out}"
-    )
+    task = f"{arguments.name}/{next(iter(proposal.declared.tasks))}"
+    if request.folder is None:
+        console.print(
+            f"score predictions: cardiobench eval --predictions FILE --task {task} --datasets-dir {arguments.out}"
+        )
+        return 0
+    console.print(f"evaluate a model: cardiobench eval --model ID --tasks {task} --datasets-dir {arguments.out}")
     return 0
 
 
@@ -181,11 +217,13 @@ def _sheet(request: "AdoptionRequest", proposal: "Proposal", path: Path, console
     from cardiobench.extensions.adopt.recordings import read_again
     from cardiobench.report.plots.contact_sheet import write_contact_sheet
 
-    index, settings = proposal.index.set_index("id"), proposal.declared.recordings
+    index, settings, folder = proposal.index.set_index("id"), proposal.declared.recordings, request.folder
+    if settings is None or folder is None:
+        return []
 
     def read(name: str) -> "Clip | Ecg":
         row = index.loc[name]
-        return read_again(request.folder, row["file"], row.get("record"), settings)
+        return read_again(folder, row["file"], row.get("record"), settings)
 
     try:
         drawn = write_contact_sheet(proposal.examined, read, path, f"Remarked recordings of {request.name}")
@@ -195,34 +233,46 @@ def _sheet(request: "AdoptionRequest", proposal: "Proposal", path: Path, console
     return [path] if drawn else []
 
 
-def answers_of(arguments: argparse.Namespace) -> "Answers":
-    """Convert flags to `Answers`; raises `BadConfig` for malformed entries."""
+def answers_of(arguments: argparse.Namespace, questions: "Questions") -> "Answers":
+    """Convert flags to `Answers`; malformed entries are problems and left out."""
     from cardiobench.core.errors import BadConfig
     from cardiobench.data.declared.builder import UNITS
     from cardiobench.extensions.adopt.answers import Answers, by_task, listed, number_range, pairs
     from cardiobench.extensions.adopt.columns import slug
     from cardiobench.extensions.adopt.tasks import KINDS
 
+    def parsed(parse: "Callable[..., dict[str, str]]", *given: Any, **texts: str) -> dict[str, str]:
+        with questions.gather():
+            return parse(*given, **texts)
+        return {}
+
     named = [entry.partition("=")[0] for entry in (*arguments.target, *arguments.multilabel)]
-    targets = by_task(
-        [entry if "=" in entry else f"{entry}={entry}" for entry in arguments.target], "--target", value="COLUMN"
-    )
-    kinds, per = by_task(arguments.kind, "--kind"), by_task(arguments.per, "--per")
-    sexes = pairs(arguments.sex_values, "--sex-values", key="CELL", value="F|M")
+    entries = [entry if "=" in entry else f"{entry}={entry}" for entry in arguments.target]
+    targets = parsed(by_task, entries, "--target", value="COLUMN")
+    kinds, per = parsed(by_task, arguments.kind, "--kind"), parsed(by_task, arguments.per, "--per")
+    sexes = parsed(pairs, arguments.sex_values, "--sex-values", key="CELL", value="F|M")
     for flag, given, known in (
         ("--kind", kinds, KINDS),
         ("--per", per, tuple(UNITS)),
         ("--sex-values", sexes, ("F", "M")),
     ):
-        for name, value in given.items():
-            if value not in known:
-                raise BadConfig(f"{flag} {name}={value}: expected one of {', '.join(known)}")
+        for name, value in [*given.items()]:
+            with questions.gather():
+                if value not in known:
+                    del given[name]
+                    raise BadConfig(f"{flag} {name}={value}: expected one of {', '.join(known)}")
     where: dict[str, dict[str, tuple[str, ...]]] = {}
-    for entry, values in pairs(arguments.where, "--where", key="NAME:COLUMN").items():
-        name, colon, column = entry.partition(":")
-        if not colon or not column:
-            raise BadConfig(f"--where {entry}={values}: expected NAME:COLUMN=VALUE,VALUE")
-        where.setdefault(slug(name), {})[column] = listed(values)
+    for entry, values in parsed(pairs, arguments.where, "--where", key="NAME:COLUMN").items():
+        with questions.gather():
+            name, colon, column = entry.partition(":")
+            if not colon or not column:
+                raise BadConfig(f"--where {entry}={values}: expected NAME:COLUMN=VALUE,VALUE")
+            where.setdefault(slug(name), {})[column] = listed(values)
+    ranges: dict[str, tuple[float, float]] = {}
+    for name, text in parsed(by_task, arguments.range, "--range").items():
+        with questions.gather():
+            ranges[name] = number_range(text, "--range")
+    multilabel = parsed(by_task, arguments.multilabel, "--multilabel")
     return Answers(
         roles={role: value for role in ROLES if (value := getattr(arguments, f"{role}_column"))},
         file_column=arguments.file_column,
@@ -230,13 +280,13 @@ def answers_of(arguments: argparse.Namespace) -> "Answers":
         in_order=arguments.in_order,
         targets=targets,
         kinds=kinds,
-        positive=by_task(arguments.positive, "--positive"),
-        units=by_task(arguments.label_unit, "--label-unit", value="UNIT"),
-        ranges={name: number_range(text, "--range") for name, text in by_task(arguments.range, "--range").items()},
+        positive=parsed(by_task, arguments.positive, "--positive"),
+        units=parsed(by_task, arguments.label_unit, "--label-unit", value="UNIT"),
+        ranges=ranges,
         per=per,
         where=where,
-        metrics=by_task(arguments.metric, "--metric", value="METRIC"),
-        multilabel={name: listed(columns) for name, columns in by_task(arguments.multilabel, "--multilabel").items()},
+        metrics=parsed(by_task, arguments.metric, "--metric", value="METRIC"),
+        multilabel={name: listed(columns) for name, columns in multilabel.items()},
         sexes=sexes,
         groups=tuple(arguments.group),
         modality=arguments.modality,
@@ -249,6 +299,9 @@ def answers_of(arguments: argparse.Namespace) -> "Answers":
         title=arguments.title,
         patient_is_record=arguments.patient_is_record,
         patients=arguments.patients,
+        drop_without=tuple(arguments.drop_without),
+        sheet=arguments.sheet,
+        encoding=arguments.encoding,
         allow_missing=arguments.allow_missing,
         allow_unreadable=arguments.allow_unreadable,
         seed=arguments.seed,

@@ -1,6 +1,7 @@
 """Find recordings in a folder and match them to table rows."""
 
 import os
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -45,6 +46,16 @@ def list_files(folder: Path, extra: Iterable[str] = ()) -> list[str]:
     return sorted(found)
 
 
+def linked_folders(folder: Path) -> list[str]:
+    """Return relative paths of links to folders, whose files are not listed."""
+    return sorted(
+        (Path(directory) / name).relative_to(folder).as_posix()
+        for directory, folders, _ in os.walk(folder)
+        for name in folders
+        if (Path(directory) / name).is_symlink()
+    )
+
+
 def suffixes(folder: Path) -> str:
     """Return the most frequent suffixes of a folder's files with their counts, such as `12 .pdf, 3 .zip`."""
     counts = Counter(path.suffix.lower() or "without suffix" for path in folder.rglob("*") if path.is_file())
@@ -82,27 +93,32 @@ def _is_part(name: str, lower: set[str]) -> bool:
 class Finder:
     """Match table cells to files by path or file name, with or without the suffix.
 
-    Paths may be relative to the folder, start with the folder name, or be absolute.
+    Paths may be relative to the folder, start with the folder name, or be absolute. Letters may be composed in one and
+    decomposed in the other.
     """
 
     def __init__(self, files: Iterable[str], folder: Path):
         whole = folder.resolve()
-        self._heads = [f"{head}/" for head in (whole.as_posix(), folder.absolute().as_posix(), whole.name)]
+        self._heads = [_composed(f"{head}/") for head in (whole.as_posix(), folder.absolute().as_posix(), whole.name)]
         self._by_key: dict[str, set[str]] = defaultdict(set)
         for file in files:
             bare = file[: -len(_suffix(file))] if _suffix(file) else file
             for key in {file, bare, file.rpartition("/")[2], bare.rpartition("/")[2]}:
-                self._by_key[key].add(file)
+                self._by_key[_composed(key)].add(file)
 
     def find(self, cell: str) -> set[str]:
         """Return all files that match a cell; empty for an empty cell."""
-        key = cell.replace("\\", "/").removeprefix("./")
+        key = _composed(cell.replace("\\", "/").removeprefix("./"))
         below = [key.removeprefix(head) for head in self._heads if key.startswith(head)]
         for path in (key, *below) if key else ():
             # WFDB records can be named by header, by signal file or without a suffix.
             if found := self._by_key.get(path) or self._by_key.get(path.removesuffix(_suffix(path))):
                 return found
         return set()
+
+
+def _composed(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _suffix(file: str) -> str:
@@ -132,7 +148,7 @@ def named_files(cells: pd.Series, finder: Finder) -> list[str | None]:
         cell, files = several[0]
         raise BadData(
             f"{len(several)} cells of '{cells.name}' name several files: {cell!r} is {' and '.join(files[:3])}. "
-            "Give paths below the folder."
+            "Give paths below the folder, or read the files of one format with --format."
         )
     return [next(iter(files), None) for files in found]
 

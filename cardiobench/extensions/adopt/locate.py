@@ -8,7 +8,7 @@ import pandas as pd
 
 from cardiobench.core import plugins
 from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, first_n
-from cardiobench.data.declared.formats import ECHO_FORMATS, SUFFIXES
+from cardiobench.data.declared.formats import ECHO_FORMATS, SUFFIXES, format_of
 from cardiobench.data.media import ecg_arrays, frame_folder
 from cardiobench.extensions.adopt import files as listing
 from cardiobench.extensions.adopt.answers import AdoptionRequest, Answers, column_of_role, named_column
@@ -28,7 +28,7 @@ class Located:
         files: Relative path of each row's file; None if missing.
         records: Record within each row's file; None if each file holds one recording.
         column: Column with file names; None if all recordings are in one array.
-        format: Format of the recordings.
+        formats: Formats of the recordings, sorted.
         ids: Name of the HDF5 dataset with the record ids.
         others: Number of recordings in the folder that no row names.
     """
@@ -36,7 +36,7 @@ class Located:
     files: list[str | None]
     records: list[str | None]
     column: str | None
-    format: str
+    formats: tuple[str, ...]
     ids: str | None
     others: int
 
@@ -51,62 +51,61 @@ def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) 
 
     Raises:
         MissingData: No column names the recordings.
-        BadConfig: The table names files of several formats.
+        BadConfig: The table names both ECGs and echo.
     """
     folder, answers = request.folder, request.answers
-    files = _candidates(request)
+    assert folder is not None  # The caller knows that there are recordings.
+    files = _candidates(request, folder)
     folders = listing.frame_folders(files)
     finder = listing.Finder([*files, *folders], folder)
     column = named_column(answers.file_column, table) or listing.best_column(table, finder)
     named = listing.named_files(table[column], finder) if column is not None else _one_array(files, len(table))
     here = [name for name in named if name is not None]
     if not here:
+        linked = listing.linked_folders(folder)
+        links = f" Its {len(linked)} links to folders, such as {linked[0]}, are not followed." if linked else ""
         if not files:
             raise MissingData(
-                f"{folder} holds no recording of a known format; its files are {listing.suffixes(folder)}. "
+                f"{folder} holds no recording of a known format; its files are {listing.suffixes(folder)}.{links} "
                 f"Convert them to one of {', '.join(sorted(SUFFIXES))}, or install a reader and name it with --format."
             )
         raise MissingData(
             f"no column of {request.labels} names a recording in {folder}, which holds {len(files)} recordings, "
-            f"such as {first_n(files, 2)}. Name the column with paths or names of files: --file-column COLUMN."
+            f"such as {first_n(files, 2)}.{links} Name the column with paths or names of files: --file-column COLUMN."
         )
-    form = answers.format or _common_format(folder, here)
-    records, ids = _records(request, table, form, here, questions)
+    formats = (answers.format,) if answers.format else _formats(folder, here)
+    records, ids = _records(request, folder, table, formats, here, questions)
     rest = set(files) - set(here)
-    if form not in ECHO_FORMATS:
-        rest = {name for name in rest if answers.format or format_of(name) == form}
+    if not set(formats) & set(ECHO_FORMATS):
+        rest = {name for name in rest if answers.format or format_of(name) in formats}
     others = 0 if set(here) & set(folders) else len(rest)
-    return Located(named, records, column, form, ids, others)
+    return Located(named, records, column, formats, ids, others)
 
 
-def format_of(name: str) -> str:
-    """Return the ECG format for a file suffix, or ""."""
-    suffix = Path(name).suffix.lower()
-    return SUFFIXES.get(suffix, "" if suffix else "dicom")
-
-
-def _candidates(request: AdoptionRequest) -> list[str]:
+def _candidates(request: AdoptionRequest, folder: Path) -> list[str]:
     """Return possible recording files in the folder."""
     wanted = request.answers.format
     plugin = wanted in plugins.entry_points("readers")
     own = request.labels.resolve()
-    files = listing.list_files(request.folder, [""] if plugin else ())
-    files = [name for name in files if (request.folder / name).resolve() != own]
+    files = listing.list_files(folder, [""] if plugin else ())
+    files = [name for name in files if (folder / name).resolve() != own]
     if wanted and wanted not in ECHO_FORMATS and not plugin:
         files = [name for name in files if format_of(name) == wanted]
     return files
 
 
-def _common_format(folder: Path, here: Sequence[str]) -> str:
-    """Return the single format shared by the named recordings."""
-    kinds = {_kind(folder, name) for name in (*here[:1000], *here[-10:])}
-    if kinds == {"clip", "image"}:
-        kinds = {"clip"}
-    if len(kinds) > 1:
-        raise BadConfig(
-            f"the table names recordings of several formats ({', '.join(sorted(kinds))}). Adopt one of them with --format."
-        )
-    return kinds.pop()
+def _formats(folder: Path, here: Sequence[str]) -> tuple[str, ...]:
+    """Return the formats of the named recordings, sorted; folders of images and clips count as clips."""
+    sampled = {_kind(folder, name) for name in (*here[:1000], *here[-10:])}
+    echo = sampled & set(ECHO_FORMATS)
+    if echo:
+        if others := sampled - echo:
+            raise BadConfig(
+                f"the table names both ECGs ({', '.join(sorted(others))}) and echo ({', '.join(sorted(echo))}). Adopt them as two "
+                "datasets, each with its own rows, or read the files of one format with --format."
+            )
+        return ("clip",) if "clip" in echo else ("image",)
+    return tuple(sorted({format_of(name) for name in here}))
 
 
 def _kind(folder: Path, name: str) -> str:
@@ -126,12 +125,18 @@ def _one_array(files: Sequence[str], rows: int) -> list[str | None]:
 
 
 def _records(
-    request: AdoptionRequest, table: pd.DataFrame, form: str, here: Sequence[str], questions: Questions
+    request: AdoptionRequest,
+    folder: Path,
+    table: pd.DataFrame,
+    formats: Sequence[str],
+    here: Sequence[str],
+    questions: Questions,
 ) -> tuple[list[str | None], str | None]:
     """Return each row's record and the id dataset; records are None for files with one recording."""
     answers = request.answers
     none: list[str | None] = [None] * len(table)
-    readable = _first_readable(request, here) if form in ARRAYS else None
+    form = formats[0]
+    readable = _first_readable(folder, here, answers) if len(formats) == 1 and form in ARRAYS else None
     if readable is None or readable[1] is None:
         return none, None
     path, count = readable
@@ -151,11 +156,11 @@ def _records(
     return none, None
 
 
-def _first_readable(request: AdoptionRequest, here: Sequence[str]) -> tuple[Path, int | None] | None:
+def _first_readable(folder: Path, here: Sequence[str], answers: Answers) -> tuple[Path, int | None] | None:
     """Return the first readable array and its number of records, or None if none of the first files can be read."""
     for name in dict.fromkeys(here[:PEEKED]):
         try:
-            return request.folder / name, ecg_arrays.records_in(request.folder / name, request.answers.array)
+            return folder / name, ecg_arrays.records_in(folder / name, answers.array)
         except BadMedia:
             continue
     return None

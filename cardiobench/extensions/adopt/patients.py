@@ -32,7 +32,7 @@ def find_patients(
     if (empty := forms == "").any():
         raise BadData(
             f"column '{column.name}': {int(empty.sum())} of {len(empty)} rows have no patient: {first_n(ids[empty])}. "
-            "Fill them, or remove the rows."
+            "Fill them, or leave these rows out with --drop-without patient."
         )
     decided, note = answer or None, ""
     if groups := spellings(column):

@@ -1,30 +1,42 @@
 """Propose a dataset: combine a folder of recordings with a table of labels."""
 
-from collections.abc import Callable
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, counted, first_n
-from cardiobench.core.registry import check_names
+from cardiobench.core.errors import (
+    BadConfig,
+    BadData,
+    BadMedia,
+    MissingData,
+    TableWarning,
+    UnknownName,
+    counted,
+    first_n,
+)
+from cardiobench.core.registry import check_names, unknown_name
 from cardiobench.data import catalog
 from cardiobench.data.declared.dataset_file import LEFT_OUT, DatasetFile, DeclaredRecordings, DeclaredTask, Labels, Sex
-from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, read_channels
+from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, format_of, read_channels
 from cardiobench.data.declared.labels import age_cells, read_labels, target_cells
-from cardiobench.data.examine import Examined
+from cardiobench.data.examine import Examined, Examiner
 from cardiobench.data.media.channels import Channels, parse_unit
 from cardiobench.data.spec import Modality
-from cardiobench.data.spelling import shown_spellings, spellings
+from cardiobench.data.spelling import folded_column, shown_spellings, spellings
 from cardiobench.extensions.adopt import splits as splitting
 from cardiobench.extensions.adopt import tasks as labelling
-from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_of_role, named_column
-from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, SEXES, profile
-from cardiobench.extensions.adopt.locate import PEEKED, locate
+from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_of_role, columns_of, without_columns
+from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, profile, second_header, sex_of
+from cardiobench.extensions.adopt.locate import ARRAYS, PEEKED, Located, locate
 from cardiobench.extensions.adopt.patients import find_patients
 from cardiobench.extensions.adopt.questions import Questions
 from cardiobench.extensions.adopt.recordings import (
+    Checked,
     check_recordings,
     check_unit,
     describe_leads,
@@ -33,6 +45,14 @@ from cardiobench.extensions.adopt.recordings import (
 )
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+Report = Callable[[Sequence[tuple[str, str]], Sequence[str]], None]
+SPREADSHEET_ERRORS = ("#REF!", "#N/A", "#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")
+OF_RECORDINGS = {
+    "--format": "format", "--leads": "leads", "--sampling-rate": "sampling_rate", "--unit": "unit", "--array": "array",
+    "--records": "records", "--file-column": "file_column", "--record-column": "record_column", "--in-order": "in_order",
+    "--allow-missing": "allow_missing", "--allow-unreadable": "allow_unreadable",
+}  # fmt: skip
+"""Mapping from flag to answer, for answers about recordings."""
 
 
 @dataclass
@@ -44,141 +64,234 @@ class Proposal:
         index: Content of `splits.csv`.
         left_out: Content of `left_out.csv`: id and reason of the rows of the table that are not part of the dataset.
         examined: Remarks on the recordings.
-        found: Rows of the findings table, each (property, value).
-        said: Warnings, one sentence each.
     """
 
     declared: DatasetFile
     index: pd.DataFrame
     left_out: pd.DataFrame
     examined: Examined
-    found: list[tuple[str, str]] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
 
 
-def propose(request: AdoptionRequest, questions: Questions, progress: Progress) -> Proposal:
+def propose(request: AdoptionRequest, questions: Questions, progress: Progress, report: Report) -> Proposal:
     """Propose a dataset for a folder and a table without writing files.
 
     Args:
         request: Folder, labels and the user's answers.
-        questions: Prompt for facts that the files do not state.
+        questions: Prompt for facts that the files do not state, and problems found before.
         progress: Function that creates a progress bar from a label and a total.
+        report: Function that shows what was found, each (what, it is), and the warnings; also called before a refusal.
 
     Raises:
-        CardioBenchError: The table has problems, all listed in one message.
+        CardioBenchError: The request has problems, all listed in one message.
     """
-    return _Adoption(request, questions, progress).run()
+    return _Adoption(request, questions, progress, report).run()
 
 
 class _Adoption:
-    """Steps of one adoption."""
+    """Steps of one adoption; each gathers its problems, and the later ones work with what is known."""
 
-    def __init__(self, request: AdoptionRequest, questions: Questions, progress: Progress):
+    def __init__(self, request: AdoptionRequest, questions: Questions, progress: Progress, report: Report):
         self.request, self.answers, self.questions, self.progress = request, request.answers, questions, progress
+        self.report = report
         self.folder = request.folder
         self.found: list[tuple[str, str]] = []
         self.said: list[str] = []
+        self.dropped: list[str] = []
 
     def run(self) -> Proposal:
         """Return the proposed dataset."""
+        problems = self.questions
         self._check_answers()
-        self.table = read_labels(self.request.labels)
-        if "" in self.table.columns:
-            raise BadData(f"{self.request.labels} has a column without a name. Name it, or remove it.")
-        found = locate(self.request, self.table, self.questions)
-        self.files, self.records, self.file_column = found.files, found.records, found.column
-        self.format, self.ids_in_file = found.format, found.ids
-        self.modality: Modality = "echo" if self.format in ECHO_FORMATS else "ecg"
-        if self.answers.modality and self.answers.modality != self.modality:
-            named = first_n([name for name in self.files if name], 2)
-            raise BadConfig(
-                f"--modality {self.answers.modality}: the files in the table are {self.modality} ({named}). Leave the flag out, or give another table."
-            )
-        if found.others:
-            self.said.append(f"{found.others} recordings in {self.folder} are named by no row")
+        table = self._read_table()
+        if table is None:
+            problems.check()
+            raise AssertionError("a table that cannot be read is a problem")
+        self.table = table
+        self._check_columns()
+        located = self._locate()
         self._find_roles()
+        self._drop_rows()
+        self._find_patients()
         tasks = self._tasks()
         self.said += [f"the task of '{name}' is called '{task}'" for name, task in self.answers.renamed.items()]
-        settings = self._settings()
-        self.questions.check()
-        declared = self._declare(tasks, settings)
-        self._refuse_missing()
-        index = self._index(declared)
-        advance = self.progress("recordings", len(index))
-        with advance as step:
-            checked = check_recordings(self.folder, list(index["id"]), self.files, self.records, settings, step)
-        check_unit(checked, settings)
-        self.said += filter(None, (describe_leads(checked), checked.examined.sentence()))
-        if note := refuse_unreadable(
-            checked, sum(file is not None for file in self.files), allowed=self.answers.allow_unreadable
-        ):
-            self.said.append(note)
-        left_out = left_out_rows(index["id"], self.files, checked)
+        self._check_cells(tasks)
+        settings, incomplete = (None, frozenset()) if located is None else self._settings(located)
+        with problems.gather():
+            self._refuse_missing(located)
+        index = self._index(located)
+        checked = self._read_recordings(index, settings, incomplete)
+        left_out = left_out_rows(index["id"], self._present(located), dict(checked.unreadable), self.dropped)
         kept = ~index["id"].isin(left_out["id"]).to_numpy()
-        if not kept.all():
-            declared = declared.model_copy(update={"left_out": LEFT_OUT})
+        if len(left_out):
             self.said.append(f"{len(left_out)} rows are left out of the dataset, as {LEFT_OUT} and every result state")
         index = index[kept].reset_index(drop=True)
-        index["split"] = self._splits(declared, index, kept)
-        if note := splitting.check_splits(index, np.array(checked.content, dtype=object)[kept]):
-            self.said.append(note)
-        if checked.rates:
-            unit = "Hz" if self.modality == "ecg" else "frames per second"
-            self.found.append(("rate", f"{first_n([f'{rate:g}' for rate in checked.rates])} {unit}"))
-        self._describe(declared, index)
-        return Proposal(declared, index, left_out, checked.examined, self.found, self.said)
+        self._split(tasks, index, kept, checked)
+        self._describe(located, tasks, index, checked)
+        self.report(self.found, self.said)
+        problems.check()
+        declared = self._declare(tasks, settings, left_out=bool(len(left_out)))
+        return Proposal(declared, index, left_out, checked.examined)
+
+    # ---- Request --------------------------------------------------------------------------------------------------
 
     def _check_answers(self) -> None:
-        """Reject invalid answers before any file is read."""
-        if self.request.name in catalog.list_datasets():
-            folder = catalog.dataset_folder(self.request.name)
-            if catalog.is_own(self.request.name) or (folder / "builder.py").is_file():
+        """Find invalid answers before any file is read."""
+        answers, gather = self.answers, self.questions.gather
+        with gather():
+            if self.request.name in catalog.list_datasets():
+                folder = catalog.dataset_folder(self.request.name)
+                if catalog.is_own(self.request.name) or (folder / "builder.py").is_file():
+                    raise BadConfig(
+                        f"a dataset called '{self.request.name}' already exists: {folder}. Choose another --name."
+                    )
+        with gather():
+            if answers.unit is not None:
+                try:
+                    parse_unit(answers.unit)
+                except ValueError:
+                    raise BadConfig(
+                        f"--unit {answers.unit!r:.40} is not a unit of voltage: V, mV, uV, nV, or a factor before it as in '4.88 uV'."
+                    ) from None
+        with gather():
+            if answers.format and answers.format not in ECHO_FORMATS:
+                check_format(answers.format)
+        with gather():
+            if self.folder is not None and not self.folder.is_dir():
+                raise MissingData(f"there is no folder {self.folder}. Check the path.")
+        with gather():
+            given = [flag for flag, name in OF_RECORDINGS.items() if getattr(answers, name)]
+            if self.folder is None and given:
                 raise BadConfig(
-                    f"a dataset called '{self.request.name}' already exists: {folder}. Choose another --name."
+                    f"{', '.join(given)}: {'they describe' if len(given) > 1 else 'it describes'} recordings, but --no-recordings says that there are none. Leave one out."
                 )
-        if self.answers.unit is not None:
-            try:
-                parse_unit(self.answers.unit)
-            except ValueError:
+
+    def _read_table(self) -> pd.DataFrame | None:
+        """Return the table of labels; None if it cannot be read, which is a problem."""
+        with warnings.catch_warnings(record=True) as notes, self.questions.gather():
+            warnings.simplefilter("always", TableWarning)
+            table = read_labels(self.request.labels, sheet=self.answers.sheet, encoding=self.answers.encoding)
+            if "" in table.columns:
+                raise BadData(f"{self.request.labels} has a column without a name. Name it, or remove it.")
+            if (column := second_header(table)) is not None:
+                raise BadData(
+                    f"{self.request.labels} seems to have two rows of names: the first cell of the numbers in '{column}' is "
+                    f"{table[column].iloc[0]!r:.40}. Keep one row of names."
+                )
+            self.said += [str(note.message) for note in notes if issubclass(note.category, TableWarning)]
+            return table
+        return None
+
+    def _check_columns(self) -> None:
+        """Find columns that the user named and the table lacks, and continue without them."""
+        absent = {}
+        for column, flag in columns_of(self.answers).items():
+            with self.questions.gather():
+                if column not in self.table:
+                    absent[column] = flag
+                    problem = unknown_name("column", column, list(self.table))
+                    raise UnknownName(f"{flag}: {problem.args[0]}", *problem.args[1:])
+        self.named_roles = {role for role, column in self.answers.roles.items() if column in absent}
+        self.lost_tasks = any(
+            column in absent
+            for column in (
+                *self.answers.targets.values(),
+                *(one for some in self.answers.multilabel.values() for one in some),
+            )
+        )
+        self.answers = without_columns(self.answers, absent)
+
+    def _locate(self) -> Located | None:
+        """Find the recordings; None if there are none, or if they are not found, which is a problem."""
+        nobody: list[str | None] = [None] * len(self.table)
+        self.files, self.records, self.file_column = nobody, nobody, None
+        self.modality: Modality = "echo" if self.answers.modality == "echo" else "ecg"
+        if self.folder is None:
+            if not self.answers.modality:
+                self.said.append("the dataset is one of ECGs, unless you give --modality echo")
+            return None
+        found = None
+        with self.questions.gather():
+            if not self.folder.is_dir():
+                return None  # A problem already.
+            found = locate(replace(self.request, answers=self.answers), self.table, self.questions)
+        if found is None:
+            return None
+        self.files, self.records, self.file_column = found.files, found.records, found.column
+        self.modality = "echo" if set(found.formats) & set(ECHO_FORMATS) else "ecg"
+        with self.questions.gather():
+            if self.answers.modality and self.answers.modality != self.modality:
+                named = first_n([name for name in self.files if name], 2)
                 raise BadConfig(
-                    f"--unit {self.answers.unit!r:.40} is not a unit of voltage: V, mV, uV, nV, or a factor before it as in '4.88 uV'."
-                ) from None
-        if self.answers.format and self.answers.format not in ECHO_FORMATS:
-            check_format(self.answers.format)
+                    f"--modality {self.answers.modality}: the files in the table are {self.modality} ({named}). Leave the flag out, or give another table."
+                )
+        if found.others:
+            self.said.append(f"{found.others} recordings in {self.folder} are named by no row")
+        return found
 
     # ---- Columns --------------------------------------------------------------------------------------------------
-
-    def _column(self, name: str) -> str | None:
-        return named_column(name, self.table)
 
     def _role(self, role: str) -> str | None:
         return column_of_role(role, self.table, self.answers)
 
     def _find_roles(self) -> None:
-        """Find ids, patients and patient attributes."""
+        """Find the columns of all roles, and the ids of the recordings."""
         self.roles = {role: self._role(role) for role in ROLES}
-        self._find_ids()
+        self.ids = pd.Series([f"row {number}" for number in range(1, len(self.table) + 1)])
+        self.id_column: str | None = None
+        with self.questions.gather():
+            self._find_ids()
+
+    def _drop_rows(self) -> None:
+        """Leave out rows without a patient if the user allows it."""
+        if "patient" not in self.answers.drop_without:
+            return
+        column = self.roles["patient"]
+        with self.questions.gather():
+            if self.answers.patient_is_record:
+                raise BadConfig("--drop-without patient contradicts --patient-is-record. Leave one of them out.")
+        if column is None or self.answers.patient_is_record:
+            return
+        empty = (folded_column(self.table[column]) == "").to_numpy()
+        self.dropped = list(self.ids[empty])
+        facts, kept = self.table.attrs, ~empty
+        self.table = self.table[kept].reset_index(drop=True)
+        self.table.attrs = facts
+        self.ids = self.ids[kept].reset_index(drop=True)
+        self.files = [file for file, keep in zip(self.files, kept, strict=True) if keep]
+        self.records = [record for record, keep in zip(self.records, kept, strict=True) if keep]
+        if self.dropped:
+            self.said.append(f"{len(self.dropped)} rows have no patient: {first_n(self.dropped)}")
+
+    def _find_patients(self) -> None:
+        """Find the patients and their sex."""
         self.spelled: str | None = None
-        if self.roles["patient"] is None or self.answers.patient_is_record:
-            self._without_patients()
-        if column := self.roles["patient"]:
-            self.patients, self.spelled, note = find_patients(
-                self.table[column], self.ids, self.answers.patients, self.questions
-            )
-            self.said += [note] if note else []
-        self.sex = self._sex()
+        self.patients: pd.Series | None = None
+        with self.questions.gather():
+            if self.roles["patient"] is None or self.answers.patient_is_record:
+                self._without_patients()
+            if column := self.roles["patient"]:
+                self.patients, self.spelled, note = find_patients(
+                    self.table[column], self.ids, self.answers.patients, self.questions
+                )
+                self.said += [note] if note else []
+        self.sex: Sex | None = None
+        with self.questions.gather():
+            self.sex = self._sex()
 
     def _find_ids(self) -> None:
         named = self.roles["id"]
         if named is not None and not self.answers.roles.get("id") and self.table[named].duplicated().any():
             self.said.append(f"column '{named}' has a value in several rows, so a recording is known by its file")
             named = None
+        if named is None and "id" in self.named_roles:
+            return  # A problem already.
         named = named or self.file_column
+        if named is None and self.folder is not None and self.questions.problems and not self.answers.in_order:
+            return  # The recordings were not found, which is a problem already.
         if named is None or (self.records[0] is not None and named == self.file_column):
             named = None
             if self.answers.in_order:
                 self.ids = pd.Series([str(number) for number in range(len(self.table))])
-                self.id_column: str | None = None
                 return
         if named is None:
             raise BadData("no column has an id for each recording. Name it: --id-column COLUMN.")
@@ -206,6 +319,8 @@ class _Adoption:
             self.roles["patient"] = None
             self.said.append("patients are unknown: each recording counts as its own patient, as every result states")
             return
+        if "patient" in self.named_roles:
+            return  # A problem already.
         self.roles["patient"] = self.questions.ask(
             f"No column has a patient's usual name ({', '.join(NAMES['patient'][:4])}). Which one names the patient?",
             "--patient-column COLUMN; or --patient-is-record if patients are unknown (recorded in every result)",
@@ -213,74 +328,144 @@ class _Adoption:
         )
 
     def _sex(self) -> Sex | None:
-        column = self.roles["sex"]
+        column, stated = self.roles["sex"], self.answers.sexes
         if column is None:
+            if stated and "sex" not in self.named_roles:
+                raise BadConfig(
+                    f"--sex-values {' '.join(f'{cell}={sex}' for cell, sex in stated.items())}: no column has a usual name of "
+                    "the sex. Name it: --sex-column COLUMN."
+                )
             return None
         cells = sorted(set(self.table[column]) - {""})
-        values = {cell: self.answers.sexes.get(cell, SEXES.get(cell.lower())) for cell in cells}
-        unknown = [cell for cell, sex in values.items() if sex is None]
-        known = {cell: sex for cell, sex in values.items() if sex is not None}
-        if unknown:
+        check_names(f"value in '{column}' (--sex-values)", stated, cells)
+        values = sex_of(cells) | dict(stated)
+        if unknown := [cell for cell in cells if cell not in values]:
             self.said.append(
                 f"{column}: {first_n(map(repr, unknown))} count as unknown; define them with --sex-values {unknown[0]}=F ..."
             )
-        return Sex(column=column, values=known) if known else None  # type: ignore[arg-type]  # F or M
+        return Sex(column=column, values=values) if values else None  # type: ignore[arg-type]  # F or M
 
     # ---- Declared fields ------------------------------------------------------------------------------------------
 
     def _tasks(self) -> dict[str, DeclaredTask]:
+        """Return the tasks without problems."""
         taken = {column for column in (*self.roles.values(), self.file_column) if column}
-        targets = labelling.choose_targets(self.table, taken, self.answers, self.questions)
+        gather, answers = self.questions.gather, self.answers
+        targets: dict[str, str] = {}
+        if not self.lost_tasks or answers.targets or answers.multilabel:
+            with gather():
+                targets = labelling.choose_targets(self.table, taken, answers, self.questions)
         tasks = {}
         for name, column in targets.items():
-            if task := labelling.declare(name, self.table, column, self.answers, self.questions):
-                tasks[name] = task
-        for name, columns in self.answers.multilabel.items():
-            tasks[name] = labelling.declare_multilabel(
-                name, columns, self.table, self.ids, str(self.request.labels), self.answers
-            )
+            with gather():
+                if task := labelling.declare(name, self.table, column, answers, self.questions):
+                    tasks[name] = task
+        for name, columns in answers.multilabel.items():
+            with gather():
+                tasks[name] = labelling.declare_multilabel(
+                    name, columns, self.table, self.ids, str(self.request.labels), answers
+                )
         for name, task in tasks.items():
-            if task.average_over == "study" and self.roles["study"] is None:
-                raise BadConfig(f"--per {name}=study: no column names the study. Give it with --study-column.")
-            check_names("column", task.where, [*self.table, *tasks])
+            with gather():
+                if task.average_over == "study" and self.roles["study"] is None and "study" not in self.named_roles:
+                    raise BadConfig(f"--per {name}=study: no column names the study. Give it with --study-column.")
+            with gather():
+                check_names("column", task.where, [*self.table, *tasks])
             self.said += labelling.doubts(task, self.table)
         return tasks
 
-    def _settings(self) -> DeclaredRecordings:
-        """Return recording settings, asking for those that the first readable files do not state."""
-        answers = self.answers
+    def _check_cells(self, tasks: Mapping[str, DeclaredTask]) -> None:
+        """Find cells that a spreadsheet changed or could not compute, in columns that are used."""
+        path, changed = self.request.labels, self.table.attrs.get("changed", {})
+        for column in dict.fromkeys((self.id_column, self.file_column, self.roles["patient"], self.roles["study"])):
+            with self.questions.gather():
+                if column in changed:
+                    raise BadData(
+                        f"{path}, column '{column}': {changed[column]}. Excel makes them of ids that are typed; format the "
+                        "column as text and enter the ids again."
+                    )
+        for column in self._used(tasks):
+            with self.questions.gather():
+                if (wrong := self.table[column].isin(SPREADSHEET_ERRORS)).any():
+                    shown = [
+                        f"{name} ({cell})"
+                        for name, cell in zip(self.ids[wrong], self.table[column][wrong], strict=True)
+                    ]
+                    raise BadData(
+                        f"{path}, column '{column}': {counted(len(shown), 'cell')} with an error of the spreadsheet: {first_n(shown)}. Correct or empty them."
+                    )
+
+    def _used(self, tasks: Mapping[str, DeclaredTask]) -> list[str]:
+        """Return the used columns in the order of the table."""
+        used = {
+            self.id_column,
+            self.file_column,
+            self.answers.record_column,
+            *self.roles.values(),
+            *self.answers.groups,
+        }
+        for task in tasks.values():
+            used |= {task.column, *(task.columns or ()), *task.where}
+        return [name for name in self.table if name in used]
+
+    def _settings(self, located: Located) -> tuple[DeclaredRecordings, frozenset[str]]:
+        """Return recording settings, asking for those that the first readable files do not state.
+
+        Returns:
+            The settings; and the formats for which a setting is still unknown.
+        """
+        assert self.folder is not None
+        answers, formats = self.answers, located.formats
         stated = DeclaredRecordings(
-            folder=str(self.folder.resolve()), format=self.format, leads=answers.leads, sampling_rate=answers.sampling_rate,
-            unit=answers.unit, array=answers.array, records=self.ids_in_file,
+            folder=str(self.folder.resolve()), format=formats[0] if len(formats) == 1 else formats, leads=answers.leads,
+            sampling_rate=answers.sampling_rate, unit=answers.unit, array=answers.array, records=located.ids,
         )  # fmt: skip
         if self.modality == "echo":
-            if given := [name for name in ("leads", "sampling_rate", "unit") if getattr(answers, name) is not None]:
-                raise BadConfig(
-                    f"--{given[0].replace('_', '-')} applies to ECGs, but the recordings are echo. Leave it out."
-                )
-            return stated
-        if self.format == "wfdb" or self.questions.open:
-            return stated
-        one = self._peek(stated)
-        if one is None:
-            return stated  # The later check of all recordings reports why none can be read.
-        width = one.signal.shape[1]
-        if answers.leads is None and one.leads is None:
-            leads = self.questions.ask(f"Which leads are the {width} channels, in order?", "--leads I,II,III,...")
-            stated = stated.model_copy(update={"leads": tuple(leads.split(",")) if leads else None})
-        if answers.sampling_rate is None and one.fs is None:
-            rate = self.questions.ask("What is the sampling rate in Hz?", "--sampling-rate HZ")
-            stated = stated.model_copy(update={"sampling_rate": _rate(rate) if rate else None})
-        if answers.unit is None and one.units is None:
-            unit = self.questions.ask(
-                "What is the unit of the samples?", "--unit V|mV|uV|nV, or a factor before it as in '4.88 uV'"
+            given = [name for name in ("leads", "sampling_rate", "unit") if getattr(answers, name) is not None]
+            with self.questions.gather():
+                if given:
+                    raise BadConfig(
+                        f"--{given[0].replace('_', '-')} applies to ECGs, but the recordings are echo. Leave it out."
+                    )
+            return stated, frozenset()
+        first = {form: one for form in formats if form != "wfdb" and (one := self._peek(stated, form)) is not None}
+        facts: list[tuple[str, str, str, str]] = [
+            ("leads", "leads", "Which leads are the {width} channels, in order?", "--leads I,II,III,..."),
+            ("sampling_rate", "fs", "What is the sampling rate in Hz?", "--sampling-rate HZ"),
+            (
+                "unit",
+                "units",
+                "What is the unit of the samples?",
+                "--unit V|mV|uV|nV, or a factor before it as in '4.88 uV'",
+            ),
+        ]
+        incomplete: set[str] = set()
+        for setting, fact, question, flag in facts:
+            lacking = [form for form, one in first.items() if getattr(one, fact) is None]
+            if not lacking or getattr(answers, setting) is not None:
+                continue
+            which = f" ({', '.join(lacking)})" if len(formats) > 1 else ""
+            asked = question.format(width=first[lacking[0]].signal.shape[1])
+            text = self.questions.ask(f"{asked[:-1]}{which}?", flag)
+            if text is None:
+                incomplete |= set(lacking)
+                continue
+            value = (
+                tuple(text.split(",")) if setting == "leads" else _rate(text) if setting == "sampling_rate" else text
             )
-            stated = stated.model_copy(update={"unit": unit})
-        return stated
+            stated = stated.model_copy(update={setting: value})
+        if located.ids is None and self.records[0] is None and set(formats) <= set(ARRAYS) and self.questions.open:
+            incomplete |= set(formats)
+        return stated, frozenset(incomplete)
 
-    def _peek(self, settings: DeclaredRecordings) -> Channels | None:
-        """Return the first recording that can be read with the settings in its own file."""
-        here = [(file, record) for file, record in zip(self.files, self.records, strict=True) if file is not None]
+    def _peek(self, settings: DeclaredRecordings, form: str) -> Channels | None:
+        """Return the first recording of a format that can be read with the settings in its own file."""
+        assert self.folder is not None
+        here = [
+            (file, record)
+            for file, record in zip(self.files, self.records, strict=True)
+            if file is not None and (isinstance(settings.format, str) or format_of(file) == form)
+        ]
         for file, record in here[:PEEKED]:
             try:
                 return read_channels(self.folder / file, record, settings)
@@ -288,26 +473,80 @@ class _Adoption:
                 continue
         return None
 
-    def _declare(self, tasks: dict[str, DeclaredTask], settings: DeclaredRecordings) -> DatasetFile:
+    def _read_recordings(
+        self, index: pd.DataFrame, settings: DeclaredRecordings | None, incomplete: Collection[str]
+    ) -> Checked:
+        """Read the recordings, and return what was found; nothing if there are none."""
+        if settings is None or self.folder is None:
+            return Checked(("",) * len(index), (), {}, (), {}, Examiner("").result())
+        ids, present = list(index["id"]), sum(file is not None for file in self.files)
+        checked = Checked(("",) * len(index), (), {}, (), {}, Examiner("").result())
+        with self.questions.gather(), self.progress("recordings", len(index)) as step:
+            checked = check_recordings(self.folder, ids, self.files, self.records, settings, step, incomplete)
+        with self.questions.gather():
+            check_unit(checked, settings)
+        self.said += filter(None, (describe_leads(checked), checked.examined.sentence()))
+        with self.questions.gather():
+            note = refuse_unreadable(checked, present, allowed=self.answers.allow_unreadable)
+            self.said += [note] if note else []
+        return checked
+
+    def _present(self, located: Located | None) -> list[str | None]:
+        """Return the file of each row; a text for each row if nothing is known about the recordings."""
+        return list(self.files) if located is not None else [""] * len(self.ids)
+
+    def _split(
+        self, tasks: Mapping[str, DeclaredTask], index: pd.DataFrame, kept: np.ndarray, checked: Checked
+    ) -> None:
+        """Fill the splits of the index, and check them.
+
+        Args:
+            tasks: Tasks of the dataset.
+            index: Recordings of the dataset.
+            kept: Rows of the table that are in the index, (n,) bool.
+            checked: Findings in the recordings of all rows.
+        """
+        table, column = self.table[kept], self.roles["split"]
+        known = self.patients is not None or self.answers.patient_is_record
+        with self.questions.gather():
+            if column is not None:
+                self.found.append(("splits", f"column '{column}'"))
+                index["split"] = list(splitting.own_splits(table[column]))
+            elif known and tasks:
+                name, task = next(iter(tasks.items()))
+                labels = list(target_cells(table, task, self.ids[kept], str(self.request.labels)))
+                seed = self.answers.seed
+                self.found.append(("splits", f"by patient, stratified by {name}, seed {seed}"))
+                index["split"] = list(splitting.split_patients(list(index["patient_id"]), labels, seed))
+            else:
+                return
+            if known and (note := splitting.check_splits(index, np.array(checked.content, dtype=object)[kept])):
+                self.said.append(note)
+
+    def _declare(
+        self, tasks: dict[str, DeclaredTask], settings: DeclaredRecordings | None, *, left_out: bool
+    ) -> DatasetFile:
         labels = self.request.labels.resolve()
-        inside = labels.is_relative_to(self.folder.resolve())
-        for column in self.answers.groups:
-            self._column(column)
+        inside = self.folder is not None and labels.is_relative_to(self.folder.resolve())
+        facts = self.table.attrs
+        encoding = facts.get("encoding")
         return DatasetFile(
             schema=1, name=self.request.name, title=self.answers.title or self.request.name, version="1", modality=self.modality,
             recordings=settings,
             labels=Labels(
-                file=labels.relative_to(self.folder.resolve()).as_posix() if inside else str(labels),
+                file=labels.relative_to(self.folder.resolve()).as_posix() if self.folder and inside else str(labels),
+                sheet=facts.get("sheet"), encoding=None if encoding in (None, "utf-8-sig", "utf-16") else encoding,
                 id=self.id_column, patient=self.roles["patient"], patient_spellings=self.spelled,  # type: ignore[arg-type]
             ),
+            left_out=LEFT_OUT if left_out else None,
             patient_is_record=self.roles["patient"] is None,
             sex=self.sex, age=self.roles["age"], site=self.roles["site"], device=self.roles["device"], view=self.roles["view"],
             groups=self.answers.groups, tasks=tasks,
         )  # fmt: skip
 
-    def _refuse_missing(self) -> None:
+    def _refuse_missing(self, located: Located | None) -> None:
         absent = [name for name, file in zip(self.ids, self.files, strict=True) if file is None]
-        if not absent:
+        if not absent or located is None:
             return
         count = f"{len(absent)} of {len(self.ids)} rows name no recording in {self.folder}: {first_n(absent)}"
         if not self.answers.allow_missing:
@@ -316,74 +555,80 @@ class _Adoption:
             )
         self.said.append(count)
 
-    def _index(self, declared: DatasetFile) -> pd.DataFrame:
-        patients = self.ids if self.roles["patient"] is None else self.patients
+    def _index(self, located: Located | None) -> pd.DataFrame:
+        patients = self.ids if self.patients is None else self.patients
         named = self.table[self.file_column] if self.file_column else self.ids
         index = pd.DataFrame({"id": list(self.ids), "patient_id": list(patients), "split": ""})
         if study := self.roles["study"]:
             index["study_id"] = list(self.table[study])
-        index["file"] = [file or cell or name for file, cell, name in zip(self.files, named, self.ids, strict=True)]
+        if self.folder is not None:
+            index["file"] = [file or cell or name for file, cell, name in zip(self.files, named, self.ids, strict=True)]
         if any(record is not None for record in self.records):
             index["record"] = self.records
         return index
 
-    def _splits(self, declared: DatasetFile, index: pd.DataFrame, kept: np.ndarray) -> list[str]:
-        """Return the split of each recording of the index.
-
-        Args:
-            declared: Dataset.
-            index: Recordings of the dataset.
-            kept: Rows of the table that are in the index, (n,) bool.
-        """
-        table = self.table[kept]
-        column = self.roles["split"]
-        if column is not None:
-            self.found.append(("splits", f"column '{column}'"))
-            return list(splitting.own_splits(table[column]))
-        name, task = next(iter(declared.tasks.items()))
-        labels = list(target_cells(table, task, self.ids[kept], str(self.request.labels)))
-        seed = self.answers.seed
-        self.found.append(("splits", f"by patient, stratified by {name}, seed {seed}"))
-        return list(splitting.split_patients(list(index["patient_id"]), labels, seed))
-
     # ---- Messages -------------------------------------------------------------------------------------------------
 
-    def _describe(self, declared: DatasetFile, index: pd.DataFrame) -> None:
-        """Fill the findings table."""
+    def _describe(
+        self, located: Located | None, tasks: Mapping[str, DeclaredTask], index: pd.DataFrame, checked: Checked
+    ) -> None:
+        """Fill the table of what was found and what was not used."""
+        head = [("recordings", self._recordings_row(located))]
+        if self.id_column or located:
+            head.append(("ids", f"column '{self.id_column}'" if self.id_column else "row numbers"))
+        if self.patients is not None:
+            head.append(("patients", f"{index['patient_id'].nunique()} (column '{self.roles['patient']}')"))
+        elif self.answers.patient_is_record:
+            head.append(("patients", "not known"))
+        if checked.rates:
+            unit = "Hz" if self.modality == "ecg" else "frames per second"
+            self.found.append(("rate", f"{first_n([f'{rate:g}' for rate in checked.rates])} {unit}"))
         counts = index["split"].value_counts()
-        source = f"column '{self.file_column}'" if self.file_column else f"rows of {self.files[0]}"
-        patients = (
-            "not known"
-            if declared.patient_is_record
-            else f"{index['patient_id'].nunique()} (column '{self.roles['patient']}')"
-        )
-        head = [
-            ("recordings", f"{len(index)} of {declared.modality}, {declared.recordings.format}, named by {source}"),
-            ("ids", f"column '{self.id_column}'" if self.id_column else "row numbers"),
-            ("patients", patients),
-            *self.found,
-            (
-                "train, validation, test",
-                ", ".join(str(int(counts.get(name, 0))) for name in ("train", "validation", "test")),
-            ),
-        ]
+        if (index["split"] != "").any():
+            sizes = ", ".join(str(int(counts.get(name, 0))) for name in ("train", "validation", "test"))
+            self.found.append(("train, validation, test", sizes))
         facts = [
-            (role, f"column '{self.roles[role]}'")
+            (role, f"column '{column}'{self._meaning(role)}")
             for role in ("sex", "age", "study", "site", "device", "view")
-            if self.roles[role]
+            if (column := self.roles[role])
         ]
-        self.found = [*head, *facts, *(self._task_row(name, task) for name, task in declared.tasks.items())]
-        if declared.age:
-            filled = self.table[declared.age] != ""
-            if odd := int((pd.isna(age_cells(self.table[declared.age])) & filled).sum()):
-                self.said.append(f"{declared.age}: {odd} cells are not an age from 0 to 120 and count as unknown")
+        used = self._used(tasks)
+        rest = [(f"task {self.request.name}/{name}", self._task_text(task)) for name, task in tasks.items()]
+        unused = [name for name in self.table if name not in used]
+        rest += [("columns not used", first_n(unused, 30))] if unused else []
+        self.found = [*head, *self.found, *facts, *rest]
+        if age := self.roles["age"]:
+            filled = self.table[age] != ""
+            if odd := int((pd.isna(age_cells(self.table[age])) & filled).sum()):
+                self.said.append(f"{age}: {odd} cells are not an age from 0 to 120 and count as unknown")
         for role in ("sex", "age", "site", "device"):
             if (column := self.roles[role]) and (empty := profile(self.table[column])).filled < (
                 1 - MUCH_MISSING
             ) * empty.rows:
                 self.said.append(f"{column}: {empty.rows - empty.filled} of {empty.rows} cells are empty")
 
-    def _task_row(self, name: str, task: DeclaredTask) -> tuple[str, str]:
+    def _recordings_row(self, located: Located | None) -> str:
+        if self.folder is None:
+            return f"none (--no-recordings); {counted(len(self.ids), 'row')}"
+        if located is None:
+            return "not found"
+        source = f"column '{self.file_column}'" if self.file_column else f"rows of {self.files[0]}"
+        named = [file for file in self.files if file is not None]
+        form = located.formats[0]
+        if len(located.formats) > 1:
+            counts = Counter(format_of(file) for file in named)
+            form = ", ".join(f"{name} ({counts[name]})" for name in located.formats)
+        return f"{len(named)} of {self.modality}, {form}, named by {source}"
+
+    def _meaning(self, role: str) -> str:
+        """Return how the cells of sex are understood, and the range of the ages."""
+        if role == "sex" and self.sex is not None:
+            return f": {', '.join(f'{cell} = {sex}' for cell, sex in [*self.sex.values.items()][:8])}"
+        if role == "age" and (column := self.roles["age"]) and np.isfinite(ages := age_cells(self.table[column])).any():
+            return f": {np.nanmin(ages):g} to {np.nanmax(ages):g} years"
+        return ""
+
+    def _task_text(self, task: DeclaredTask) -> str:
         if task.columns:
             what = f"{len(task.columns)} labels: {first_n(task.columns)}" + (
                 ", empty cells not measured" if task.unmeasured else ""
@@ -394,7 +639,7 @@ class _Adoption:
             counts = self.table[task.column].value_counts()
             what = ", ".join(f"{value} ({counts[value]})" for value in (task.classes or ())[:8])
             what += f"; positive: {task.classes[-1]}" if task.rules.two_classes and task.classes else ""
-        return f"task {self.request.name}/{name}", f"{task.kind}, {what}"
+        return f"{task.kind}, {what}"
 
 
 def _rate(text: str) -> float:

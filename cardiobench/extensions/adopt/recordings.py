@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pandas as pd
 from cardiobench.core.errors import BadData, BadMedia, first_n
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data.declared.dataset_file import DeclaredRecordings
-from cardiobench.data.declared.formats import media_of, read_declared_ecg
+from cardiobench.data.declared.formats import ECHO_FORMATS, media_of, one_format, read_channels, read_declared_ecg
 from cardiobench.data.examine import Examined, Examiner
 from cardiobench.data.media import LEADS, Clip, Ecg, FrameSampling, read_clip
 from cardiobench.data.media.channels import parse_unit
@@ -22,8 +22,11 @@ from cardiobench.data.media.frame_folder import frame_files, read_frame_folder
 from cardiobench.data.media.signal import MILLIVOLTS, TooLarge
 from cardiobench.data.rows import safe_join
 
+NO_PATIENT = "no patient in the labels at adoption"
 ABSENT = "no recording in the folder at adoption"
 UNREADABLE = "recording that could not be read at adoption"
+FEW = 5
+"""Beside other formats, so many ECGs of one are needed to judge its unit by their amplitudes."""
 SOME = FrameSampling(count=16, start="uniform")
 """Frames to read, first and last included; a truncated cine fails at its last frame."""
 
@@ -35,7 +38,7 @@ class Checked:
     Attributes:
         content: Digest of each recording's bytes; "" if it cannot be read.
         unreadable: Id and reason for each unreadable recording.
-        amplitudes: Amplitude of each readable ECG in mV, in any order; empty for echo.
+        amplitudes: Mapping from format to the amplitude of each readable ECG in mV, in any order; empty for echo.
         rates: Distinct sampling rates in Hz, or frame rates in frames per second if known.
         leads: Mapping from set of leads, including computed ones, to number of ECGs; empty for echo.
         examined: Remarks on the readable recordings.
@@ -43,7 +46,7 @@ class Checked:
 
     content: tuple[str, ...]
     unreadable: tuple[tuple[str, str], ...]
-    amplitudes: np.ndarray
+    amplitudes: Mapping[str, Sequence[float]]
     rates: tuple[float, ...]
     leads: Mapping[tuple[str, ...], int]
     examined: Examined
@@ -56,6 +59,7 @@ def check_recordings(
     records: Sequence[str | None],
     settings: DeclaredRecordings,
     advance: Callable[[int], None],
+    incomplete: Collection[str] = (),
 ) -> Checked:
     """Read all available recordings.
 
@@ -66,26 +70,32 @@ def check_recordings(
         records: Record within each file; None if the file holds one recording.
         settings: Settings that the files do not state.
         advance: Function called with the number of recordings read.
+        incomplete: Formats for which lead names, rate or unit are not known yet; their files are only read.
     """
-    content, unreadable, amplitudes = [], [], []
+    content, unreadable = [], []
+    amplitudes: dict[str, list[float]] = {}
     rates: set[float | None] = set()
     lead_sets: Counter[tuple[str, ...]] = Counter()
-    examiner = Examiner(media_of(settings.format))
+    examiner = Examiner(media_of(settings.formats))
     for name, file, record in zip(ids, files, records, strict=True):
         digest = ""
         if file is not None:
             path = safe_join(folder, file)
             try:
-                digest, recording = _read(path, record, settings)
-                examiner.add(name, recording)
-                if isinstance(recording, Ecg):
-                    rates.add(recording.fs)
-                    lead_sets.update([recording.leads])
-                    amplitudes.append(amplitude(recording))
+                form = one_format(path, settings)
+                if form in incomplete:
+                    read_channels(path, record, settings)
                 else:
-                    rates.add(recording.fps)
+                    digest, recording = _read(path, record, settings)
+                    examiner.add(name, recording)
+                    if isinstance(recording, Ecg):
+                        rates.add(recording.fs)
+                        lead_sets.update([recording.leads])
+                        amplitudes.setdefault(form, []).append(amplitude(recording))
+                    else:
+                        rates.add(recording.fps)
             except TooLarge as error:
-                amplitudes.append(error.highest)
+                amplitudes.setdefault(form, []).append(error.highest)
                 unreadable.append((name, str(error)))
             except BadMedia as error:
                 unreadable.append((name, str(error)))
@@ -94,7 +104,7 @@ def check_recordings(
     return Checked(
         tuple(content),
         tuple(unreadable),
-        np.array(amplitudes),
+        amplitudes,
         tuple(sorted(filter(None, rates))),
         lead_sets,
         examiner.result(),
@@ -126,10 +136,12 @@ def refuse_unreadable(checked: Checked, total: int, *, allowed: bool) -> str:
     return f"{count} of {total} recordings cannot be read: {names}"
 
 
-def left_out_rows(ids: Sequence[str], files: Sequence[str | None], checked: Checked) -> pd.DataFrame:
-    """Return id, reason and detail of the rows of the table without a readable recording, in their order."""
-    unreadable = dict(checked.unreadable)
-    rows = [
+def left_out_rows(
+    ids: Sequence[str], files: Sequence[str | None], unreadable: Mapping[str, str], dropped: Sequence[str]
+) -> pd.DataFrame:
+    """Return id, reason and detail of the rows without a patient, then of those without a readable recording, in their order."""
+    rows = [(name, NO_PATIENT, "") for name in dropped]
+    rows += [
         (name, ABSENT if file is None else UNREADABLE, unreadable.get(name, ""))
         for name, file in zip(ids, files, strict=True)
         if file is None or name in unreadable
@@ -141,12 +153,15 @@ def check_unit(checked: Checked, settings: DeclaredRecordings) -> None:
     """Reject a unit that the amplitudes contradict.
 
     Raises:
-        BadData: The median amplitude is implausible for an ECG; the message suggests a unit.
+        BadData: The median amplitude of a format is implausible for ECGs; the message suggests a unit.
     """
-    if not len(checked.amplitudes):
-        return
-    median = float(np.median(checked.amplitudes))
-    if not AMPLITUDES[0] <= median < AMPLITUDES[1]:
+    for form, amplitudes in checked.amplitudes.items():
+        alone = len(settings.formats) == 1
+        if not alone and len(amplitudes) < FEW:
+            continue
+        median = float(np.median(amplitudes))
+        if AMPLITUDES[0] <= median < AMPLITUDES[1]:
+            continue
         factor, unit = parse_unit(settings.unit or "mV")
         scale = MILLIVOLTS[unit.lower()]
         fitting = [
@@ -155,6 +170,7 @@ def check_unit(checked: Checked, settings: DeclaredRecordings) -> None:
             if AMPLITUDES[0] <= median / scale * MILLIVOLTS[name.lower()] < AMPLITUDES[1]
         ]
         stated = f"--unit '{settings.unit}'" if settings.unit else "their files"
+        stated += "" if alone else f" for {form}"
         shown = f"{factor:g} {fitting[0]}" if fitting and factor != 1 else fitting[0] if fitting else ""
         hint = f"'{shown}' would fit" if shown else "no unit would fit"
         how = "give that with --unit" if settings.unit and fitting else "correct the headers"
@@ -171,7 +187,7 @@ def read_again(folder: Path, file: str, record: str | None, settings: DeclaredRe
 
 def _read(path: Path, record: str | None, settings: DeclaredRecordings) -> tuple[str, Clip | Ecg]:
     """Return digest and recording; raises `BadMedia`."""
-    if settings.format in ("clip", "image"):
+    if settings.format in ECHO_FORMATS:
         if path.is_dir():
             clip = read_frame_folder(path, SOME)
             return hashlib.sha256("".join(map(sha256_of_file, frame_files(path))).encode()).hexdigest(), clip

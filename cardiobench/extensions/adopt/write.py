@@ -53,7 +53,10 @@ def write_dataset(proposal: Proposal, out: Path, *, overwrite: bool) -> list[Pat
                 if len(table):
                     write_csv(table, folder / name)
             builder = declared_builder(path)
-            builder.table(declared.recordings.folder, allow_missing=True)
+            if declared.recordings is None:
+                builder.table(need_media=False)
+            else:
+                builder.table(declared.recordings.folder, allow_missing=True)
             names = [FILE, *(name for name, table in tables.items() if len(table))]
             if target.exists():
                 for name in names:

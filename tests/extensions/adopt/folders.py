@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.cli.main import main
@@ -55,3 +56,42 @@ FORMATS = {
 
 EDF and DICOM store whole microvolts, MUSE steps of 4.88 uV, from two of which other limb leads are computed.
 """
+
+
+def write_wfdb(folder: Path, name: str, signal: np.ndarray) -> None:
+    """Write a record of 16-bit samples in uV with its header."""
+    lines = [f"{name} {len(LEADS)} 100 {len(signal)}"]
+    lines += [f"{name}.dat 16 1000(0)/mV 16 0 0 0 0 {lead}" for lead in LEADS]
+    (folder / f"{name}.hea").write_text("\n".join(lines) + "\n")
+    (folder / f"{name}.dat").write_bytes(np.rint(1000 * signal).astype("<i2").tobytes())
+
+
+WRITERS = (write_wfdb, write_csv, write_edf, write_dicom, write_muse)
+"""Writers of the formats of a hospital's folder; only CSV states neither rate nor unit."""
+
+
+def write_hospital(folder: Path, count: int = 150) -> pd.DataFrame:
+    """Write ECGs in five formats by turns, and return their German table, one row each.
+
+    Above the number of bundled ECGs, these are written again at 0.9 of their amplitude, for other patients.
+    """
+    frame, signals = bundled()
+    folder.mkdir()
+    rows = []
+    for number in range(count):
+        row, signal = frame.iloc[number % len(frame)], signals[number % len(frame)]
+        again = number >= len(frame)
+        name = f"ekg{number:03}"
+        WRITERS[number % len(WRITERS)](folder, name, 0.9 * signal if again else signal)
+        rows.append(
+            {
+                "Datei": name,
+                "Patientennummer": int(row["patient_id"]) + (10**6 if again else 0),
+                "Geschlecht": {"F": "weiblich", "M": "männlich"}.get(row["sex"], ""),
+                "Alter": row["age"],
+                "Größe (cm)": f"{150 + number % 40},5",
+                "Schenkelblock": "ja" if row["cd"] == "CD" else "nein",
+                "Bemerkung": "",
+            }
+        )
+    return pd.DataFrame(rows)

@@ -135,8 +135,11 @@ def test_paths_may_begin_with_the_folder(head, hospital, tmp_path):
     assert set(pd.read_csv(tmp_path / "own" / "mine" / "splits.csv")["file"]) == {f"P{n:02d}.png" for n in range(COUNT)}
 
 
-def test_spreadsheet_is_refused_with_the_accepted_formats(hospital, tmp_path, capsys):
+def test_damaged_workbook_is_refused_with_the_accepted_formats(hospital, tmp_path, capsys):
     folder, _ = hospital("PNG")
     (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04")
     assert adopt(folder, tmp_path / "labels.xlsx", tmp_path / "own", *TARGET) == 2
-    assert "is a spreadsheet; only CSV and Parquet are supported" in capsys.readouterr().err
+    assert (
+        "is not a workbook or damaged (File is not a zip file); save it again as .xlsx or as CSV"
+        in capsys.readouterr().err
+    )
