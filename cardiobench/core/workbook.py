@@ -204,7 +204,9 @@ def _table(rows: list[tuple[int, Sequence[Any]]]) -> pd.DataFrame:
         cells = [row[place] if place < len(row) else None for row in body]
         if not name:
             if any(value is not None and value != "" for value in cells):
-                raise ValueError(f"column {place + 1} has cells but no name in row {rows[0][0]}; name it, or remove it")
+                raise ValueError(
+                    f"column {place + 1} has cells but no name in row {rows[0][0]}; name it, or remove the column, or that row if it is a title"
+                )
             continue
         if name.lower() in seen:
             raise ValueError(f"column {name} occurs twice (ignoring case); remove one of them")

@@ -329,7 +329,7 @@ def dataset_rows(datasets: Mapping[str, OpenDataset]) -> list[tuple[str, ...]]:
         notes += ["synthetic twin"] if dataset.table.twin else []
         notes += [f"{len(ids)} left out: {reason}" for reason, ids in dataset.table.excluded.items() if ids]
         numbers = (str(int(counts.get(split, 0))) for split in ("train", "validation", "test"))
-        folder = "generated" if dataset.spec.generated else str(dataset.raw)
+        folder = "generated" if dataset.spec.generated else str(dataset.raw or "no recordings")
         rows.append((name, dataset.spec.version, *numbers, "; ".join(notes) or "complete", folder))
     return rows
 

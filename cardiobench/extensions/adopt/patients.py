@@ -29,18 +29,19 @@ def find_patients(
         BadData: Rows have no patient.
     """
     forms = folded_column(column)
-    if (empty := forms == "").any():
-        raise BadData(
-            f"column '{column.name}': {int(empty.sum())} of {len(empty)} rows have no patient: {first_n(ids[empty])}. "
-            "Fill them, or leave these rows out with --drop-without patient."
-        )
+    empty = forms == ""
     decided, note = answer or None, ""
-    if groups := spellings(column):
-        people = f"{counted(len(groups), 'patient')} of {forms.nunique()}"
+    if groups := spellings(column[~empty]):
+        people = f"{counted(len(groups), 'patient')} of {forms[~empty].nunique()}"
         decided = decided or questions.ask(
             f"Column '{column.name}' has several spellings of {people}: {first_n(shown_spellings(groups))}. Is each one person?",
             "--patients same; or --patients as-written if they are different people",
             tuple(MEANING),
         )
         note = f"several spellings of {people} are {MEANING[decided]}" if decided else ""
+    if empty.any():
+        raise BadData(
+            f"column '{column.name}': {int(empty.sum())} of {len(empty)} rows have no patient: {first_n(ids[empty])}. "
+            "Fill them, or leave these rows out with --drop-without patient."
+        )
     return forms if decided == "same" else column, decided, note

@@ -47,6 +47,7 @@ from cardiobench.extensions.adopt.recordings import (
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 Report = Callable[[Sequence[tuple[str, str]], Sequence[str]], None]
 SPREADSHEET_ERRORS = ("#REF!", "#N/A", "#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")
+LABELS = ("--target", "--multilabel")
 OF_RECORDINGS = {
     "--format": "format", "--leads": "leads", "--sampling-rate": "sampling_rate", "--unit": "unit", "--array": "array",
     "--records": "records", "--file-column": "file_column", "--record-column": "record_column", "--in-order": "in_order",
@@ -108,13 +109,14 @@ class _Adoption:
             raise AssertionError("a table that cannot be read is a problem")
         self.table = table
         self._check_columns()
+        self._check_errors()
         located = self._locate()
         self._find_roles()
         self._drop_rows()
         self._find_patients()
         tasks = self._tasks()
         self.said += [f"the task of '{name}' is called '{task}'" for name, task in self.answers.renamed.items()]
-        self._check_cells(tasks)
+        self._check_cells()
         settings, incomplete = (None, frozenset()) if located is None else self._settings(located)
         with problems.gather():
             self._refuse_missing(located)
@@ -172,12 +174,17 @@ class _Adoption:
             table = read_labels(self.request.labels, sheet=self.answers.sheet, encoding=self.answers.encoding)
             if "" in table.columns:
                 raise BadData(f"{self.request.labels} has a column without a name. Name it, or remove it.")
-            if (column := second_header(table)) is not None:
-                raise BadData(
+            self.said += [str(note.message) for note in notes if issubclass(note.category, TableWarning)]
+            if (column := second_header(table)) is None:
+                return table
+            self.questions.problems.append(
+                BadData(
                     f"{self.request.labels} seems to have two rows of names: the first cell of the numbers in '{column}' is "
                     f"{table[column].iloc[0]!r:.40}. Keep one row of names."
                 )
-            self.said += [str(note.message) for note in notes if issubclass(note.category, TableWarning)]
+            )
+            facts, table = table.attrs, table.iloc[1:].reset_index(drop=True)
+            table.attrs = facts
             return table
         return None
 
@@ -294,7 +301,9 @@ class _Adoption:
                 self.ids = pd.Series([str(number) for number in range(len(self.table))])
                 return
         if named is None:
-            raise BadData("no column has an id for each recording. Name it: --id-column COLUMN.")
+            unique = [name for name in self.table if (self.table[name] != "").all() and self.table[name].is_unique]
+            hint = f" Each row has another value in {first_n(map(repr, unique))}." if unique else ""
+            raise BadData(f"no column has an id for each recording. Name it: --id-column COLUMN.{hint}")
         cells = self.table[named]
         if empty := int((cells == "").sum()):
             raise BadData(f"column '{named}': {empty} of {len(cells)} rows have no id. Fill them, or remove the rows.")
@@ -374,26 +383,38 @@ class _Adoption:
             self.said += labelling.doubts(task, self.table)
         return tasks
 
-    def _check_cells(self, tasks: Mapping[str, DeclaredTask]) -> None:
-        """Find cells that a spreadsheet changed or could not compute, in columns that are used."""
+    def _check_cells(self) -> None:
+        """Find ids that a spreadsheet changed."""
         path, changed = self.request.labels, self.table.attrs.get("changed", {})
-        for column in dict.fromkeys((self.id_column, self.file_column, self.roles["patient"], self.roles["study"])):
+        for column in [name for name in self.table if name in self._keys()]:
             with self.questions.gather():
                 if column in changed:
                     raise BadData(
                         f"{path}, column '{column}': {changed[column]}. Excel makes them of ids that are typed; format the "
                         "column as text and enter the ids again."
                     )
-        for column in self._used(tasks):
-            with self.questions.gather():
-                if (wrong := self.table[column].isin(SPREADSHEET_ERRORS)).any():
-                    shown = [
-                        f"{name} ({cell})"
-                        for name, cell in zip(self.ids[wrong], self.table[column][wrong], strict=True)
-                    ]
-                    raise BadData(
-                        f"{path}, column '{column}': {counted(len(shown), 'cell')} with an error of the spreadsheet: {first_n(shown)}. Correct or empty them."
-                    )
+
+    def _check_errors(self) -> None:
+        """Find cells that a spreadsheet could not compute, and continue as if those of labels were empty."""
+        keys = {self._role(role) for role in ("id", "patient", "study", "split")}
+        flags = columns_of(self.answers)
+        for column in [name for name in self.table if name in keys or flags.get(name) in LABELS]:
+            wrong = self.table[column].isin(SPREADSHEET_ERRORS)
+            if not wrong.any():
+                continue
+            shown = [f"row {number + 1} ({self.table[column][number]})" for number in np.flatnonzero(wrong)]
+            self.questions.problems.append(
+                BadData(
+                    f"{self.request.labels}, column '{column}': {counted(len(shown), 'cell')} with an error of the spreadsheet: "
+                    f"{first_n(shown)}. Correct or empty them."
+                )
+            )
+            if column not in keys:
+                self.table[column] = self.table[column].mask(wrong, "")
+
+    def _keys(self) -> set[str | None]:
+        """Return the columns that say which recording a row is, and with which others it belongs."""
+        return {self.id_column, self.file_column, *(self.roles[role] for role in ("patient", "study", "split"))}
 
     def _used(self, tasks: Mapping[str, DeclaredTask]) -> list[str]:
         """Return the used columns in the order of the table."""

@@ -1,0 +1,306 @@
+"""Adopt a hospital's folder in one go: five formats, a German sheet, and every fault of a request in one message."""
+
+import re
+import unicodedata
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+import yaml
+
+from cardiobench.cli.main import main
+from cardiobench.core import plugins
+from cardiobench.core.errors import MissingData
+from cardiobench.data.open import open_dataset
+from cardiobench.extensions.adopt.columns import NAMES, role_column, second_header, sex_of
+from tests.data.ecg_files import write_csv
+from tests.data.vendor_files import muse
+from tests.extensions.adopt.folders import WRITERS, adopt, write_hospital
+
+STATED = ("--target", "Schenkelblock", "--positive", "schenkelblock=ja", "--sampling-rate", "100", "--unit", "mV")
+KNOWN = {"format": ["csv", "dicom", "edf", "wfdb", "xml"], "sampling_rate": 100.0, "unit": "mV", "leads": None}
+
+
+@pytest.fixture(autouse=True)
+def own_datasets(monkeypatch, tmp_path):
+    monkeypatch.setenv(plugins.VARIABLES["hf_datasets"], str(tmp_path / "own"))
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory):
+    """Return (table, folder) of 30 ECGs in five formats."""
+    folder = tmp_path_factory.mktemp("hospital") / "aufnahmen"
+    return write_hospital(folder, 30), folder
+
+
+def said_by(capsys):
+    read = capsys.readouterr()
+    assert "Traceback" not in read.err
+    return " ".join((read.out + read.err).split())
+
+
+@pytest.mark.slow
+def test_150_ecgs_of_five_formats_are_adopted_after_one_refusal_and_scored(tmp_path, capsys):
+    table = write_hospital(tmp_path / "aufnahmen")
+    table.to_excel(tmp_path / "befunde.xlsx", index=False)
+    request = (tmp_path / "aufnahmen", tmp_path / "befunde.xlsx", tmp_path / "own")
+    assert adopt(*request, "--target", "Schenkelblock") == 2
+    said = said_by(capsys)
+    for flag in ("--positive schenkelblock=ja|nein", "rate in Hz (csv)? --sampling-rate HZ", "samples (csv)? --unit"):
+        assert flag in said
+    assert "columns not used Größe (cm), Bemerkung" in said and not (tmp_path / "own").exists()
+    assert adopt(*request, *STATED) == 0
+    out = ["--output-dir", str(tmp_path / "results")]
+    model = ["--model", "cardiobench/ecg-morphology", "--protocols", "probe"]
+    assert main(["eval", *model, "--tasks", "mine/schenkelblock", *out]) == 0
+    assert re.search(r"mine/schenkelblock .* f1_macro", said_by(capsys))
+
+
+def test_formats_sheet_and_german_columns_are_adopted_together(hospital, tmp_path, capsys):
+    table, folder = hospital
+    table.to_excel(tmp_path / "befunde.xlsx", index=False, sheet_name="Befunde")
+    assert adopt(folder, tmp_path / "befunde.xlsx", tmp_path / "own", *STATED) == 0
+    said = said_by(capsys)
+    assert "30 of ecg, csv (6), dicom (6), edf (6), wfdb (6), xml (6)" in said
+    assert "sex column 'Geschlecht': männlich = M, weiblich = F" in said
+    declared = yaml.safe_load((tmp_path / "own" / "mine" / "dataset.yaml").read_text("utf-8"))
+    assert {key: declared["recordings"][key] for key in KNOWN} == KNOWN
+    assert declared["labels"]["sheet"] == "Befunde" and declared["labels"]["patient"] == "Patientennummer"
+    dataset = open_dataset("mine")
+    original = open_dataset("ptb_xl_sample")
+    for number in range(30):  # Two by two, all formats give the ECG that was written.
+        assert np.abs(dataset.recording(number).signal - original.recording(number).signal).max() < 0.01
+        assert dataset.frame["sex"].iloc[number] == original.frame["sex"].iloc[number]
+        assert dataset.frame["age"].iloc[number] == original.frame["age"].iloc[number]
+
+
+def test_all_problems_of_a_request_are_in_one_message(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table.loc[[3, 9], "Patientennummer"] = ""
+    table.loc[[10, 11], "Patientennummer"] = "P7", "p07"
+    table.loc[5, "Datei"] = "fehlt"
+    table.loc[4, "Schenkelblock"] = "#REF!"
+    table.to_csv(tmp_path / "many.csv", index=False, sep=";", encoding="cp1252")
+    flags = ["--target", "Schenkelblock", "Befund", "--range", "ef=a", "--sex-values", "divers=M", "--group", "Station"]
+    before = sorted(tmp_path.rglob("*"))
+    assert adopt(folder, tmp_path / "many.csv", tmp_path / "own", *flags, "--unit", "volts", "--name", "Mine") == 2
+    said = said_by(capsys)
+    for part in (
+        "many.csv is not UTF-8, so it is read as cp1252 (Windows)",
+        "9 problems of the request; nothing was written",
+        "--name 'Mine'",
+        "--range 'a': expected LOW:HIGH",
+        "--unit 'volts' is not a unit of voltage",
+        "--group: no column 'Station'",
+        "--target: no column 'Befund'",
+        "--drop-without patient",
+        "--allow-missing",
+        "no value in 'Geschlecht' (--sex-values) 'divers'",
+        "--sampling-rate HZ",
+        "--patients same; or --patients as-written",
+        "columns not used",
+    ):
+        assert part in said, part
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_rows_without_patient_are_dropped_on_request_and_counted(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table.loc[[3, 9], "Patientennummer"] = "", " "
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED) == 2
+    assert "2 of 30 rows have no patient: ekg003, ekg009" in said_by(capsys)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, "--drop-without", "patient") == 0
+    dataset = open_dataset("mine")
+    assert dataset.left_out == 2 and len(dataset.frame) == 28
+    assert dict(dataset.table.excluded) == {"no patient in the labels at adoption": ("ekg003", "ekg009")}
+
+
+def test_sex_values_need_a_column_and_a_cell(hospital, tmp_path, capsys):
+    table, folder = hospital
+    table.drop(columns="Geschlecht").to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, "--sex-values", "w=F") == 2
+    assert "--sex-values w=F: no column has a usual name of the sex. Name it: --sex-column" in said_by(capsys)
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("Geschlecht", "sex"), ("Sexe", "sex"), ("SEXO", "sex"), ("Sesso", "sex"), ("Género", "sex"), ("Gender", "sex"),
+        ("Alter (Jahre)", "age"), ("Âge", "age"), ("Edad", "age"), ("Età", "age"), ("Idade", "age"), ("age", "age"),
+        ("Alter in Jahren", "age"), ("Patienten-ID", "patient"), ("N° patient", None), ("Pat.-Nr.", "patient"),
+        ("Numéro de patient", "patient"), ("ID paciente", "patient"), ("Codice paziente", "patient"), ("Alterung", None),
+    ],
+)  # fmt: skip
+def test_usual_names_in_six_languages(name, role):
+    found = [one for one in NAMES if role_column(one, pd.DataFrame({name: ["1"]}), ()) is not None]
+    assert found == ([role] if role else [])
+
+
+@pytest.mark.parametrize(
+    ("cells", "meaning"),
+    [
+        (["weiblich", "männlich", "divers"], {"weiblich": "F", "männlich": "M"}),
+        (["W", "M"], {"W": "F", "M": "M"}),
+        (["Féminin", "Masculin"], {"Féminin": "F", "Masculin": "M"}),
+        (["Mujer", "Varón"], {"Mujer": "F", "Varón": "M"}),
+        (["donna", "uomo"], {"donna": "F", "uomo": "M"}),
+        (["H", "M"], {}),  # Spanish: hombre, mujer.
+        (["V", "M"], {}),
+        (["H", "F"], {"F": "F"}),
+        (["0", "1"], {}),
+    ],
+)
+def test_sex_is_known_only_where_it_is_clear(cells, meaning):
+    assert sex_of(cells) == meaning
+
+
+def test_second_row_of_names_is_named(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    assert second_header(table) is None
+    second = dict.fromkeys(table, "") | {"Alter": "Jahre", "Schenkelblock": "ja/nein"}
+    pd.concat([pd.DataFrame([second]), table]).to_excel(tmp_path / "two.xlsx", index=False)
+    assert adopt(folder, tmp_path / "two.xlsx", tmp_path / "own", *STATED) == 2
+    assert "two rows of names: the first cell of the numbers in 'Alter' is 'Jahre'" in said_by(capsys)
+
+
+def test_ids_that_excel_made_dates_of_are_refused(hospital, tmp_path, capsys):
+    table, folder = hospital
+    table.to_excel(tmp_path / "dates.xlsx", index=False)
+    book = openpyxl.load_workbook(tmp_path / "dates.xlsx")
+    book.active["B5"] = pd.Timestamp("2026-12-03").to_pydatetime()
+    book.save(tmp_path / "dates.xlsx")
+    assert adopt(folder, tmp_path / "dates.xlsx", tmp_path / "own", *STATED) == 2
+    assert "column 'Patientennummer': 1 of 30 cells are dates, such as 2026-12-03" in said_by(capsys)
+
+
+def test_decomposed_file_names_are_found_by_composed_cells(hospital, tmp_path):
+    table = hospital[0].head(20).assign(Datei=[f"Müller {number}" for number in range(20)])
+    (tmp_path / "mac").mkdir()
+    source = open_dataset("ptb_xl_sample")
+    for number, name in enumerate(table["Datei"]):
+        WRITERS[1](tmp_path / "mac", unicodedata.normalize("NFD", name), source.recording(number).signal)
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(tmp_path / "mac", tmp_path / "labels.csv", tmp_path / "own", *STATED) == 0
+    dataset = open_dataset("mine")
+    assert list(dataset.frame["id"]) == list(table["Datei"]) and dataset.recording(3).signal.shape[1] == 12
+
+
+def test_links_to_files_are_read_and_links_to_folders_are_named(hospital, tmp_path, capsys):
+    table, folder = hospital
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    (tmp_path / "links").mkdir()
+    for path in folder.iterdir():
+        (tmp_path / "links" / path.name).symlink_to(path)
+    assert adopt(tmp_path / "links", tmp_path / "labels.csv", tmp_path / "own", *STATED) == 0
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "pacs").symlink_to(folder)
+    (tmp_path / "far" / "broken.dcm").symlink_to(tmp_path / "nothing")
+    (tmp_path / "far" / "loop").symlink_to(tmp_path / "far")
+    assert adopt(tmp_path / "far", tmp_path / "labels.csv", tmp_path / "own", *STATED, "--overwrite") == 2
+    assert "Its 2 links to folders, such as loop, are not followed" in said_by(capsys)
+
+
+def test_unreadable_files_are_named_beside_the_open_questions(hospital, tmp_path, capsys):
+    table, folder = hospital[0].copy(), tmp_path / "broken"
+    folder.mkdir()
+    for path in hospital[1].iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    hostile = muse(prolog='<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]>')
+    (folder / "ekg004.xml").write_bytes(hostile)
+    content = (folder / "ekg002.edf").read_bytes()
+    (folder / "ekg002.edf").write_bytes(content[:236] + b"0       " + content[244:])  # No records.
+    (folder / "ekg006.csv").write_text("I,II\n1,x\n")
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", "--target", "Schenkelblock") == 2
+    said = said_by(capsys)
+    assert "3 of 30 recordings cannot be read: ekg002, ekg004, ekg006" in said and "--positive" in said
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, "--allow-unreadable") == 0
+    assert open_dataset("mine").left_out == 3
+
+
+def test_wrong_unit_of_one_format_is_found_beside_the_others(hospital, tmp_path, capsys):
+    table, folder = hospital
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED[:-1], "uV") == 2
+    assert "with --unit 'uV' for csv the median amplitude is" in said_by(capsys)
+
+
+def test_ecgs_and_echo_are_not_mixed(hospital, tmp_path, capsys):
+    (tmp_path / "both").mkdir()
+    write_csv(tmp_path / "both", "a", np.zeros((10, 12)))
+    (tmp_path / "both" / "b.avi").write_bytes(b"RIFF")
+    pd.DataFrame({"file": ["a", "b"], "patient_id": ["1", "2"], "x": ["0", "1"]}).to_csv(
+        tmp_path / "l.csv", index=False
+    )
+    assert adopt(tmp_path / "both", tmp_path / "l.csv", tmp_path / "own", "--target", "x") == 2
+    assert "both ECGs (csv) and echo (clip)" in said_by(capsys)
+
+
+# ---- Without recordings ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def without(hospital, tmp_path):
+    """Adopt the table of 150 rows alone; return it with its splits."""
+    table = pd.concat([hospital[0].assign(Datei=lambda t, k=k: t["Datei"] + f"_{k}", Patientennummer=lambda t, k=k: t["Patientennummer"] + k * 10**6) for k in range(5)])  # fmt: skip
+    table.to_excel(tmp_path / "labels.xlsx", index=False)
+    line = ["adopt", "--labels", str(tmp_path / "labels.xlsx"), "--no-recordings", "--name", "mine"]
+    line += ["--out", str(tmp_path / "own"), "--id-column", "Datei", *STATED[:4]]
+    assert main(line) == 0
+    splits = pd.read_csv(tmp_path / "own" / "mine" / "splits.csv")
+    assert list(splits) == ["id", "patient_id", "split"]
+    return table.merge(splits, left_on="Datei", right_on="id")
+
+
+def test_predictions_are_scored_without_recordings(without, tmp_path, capsys):
+    test = without[without["split"] == "test"]
+    answers = pd.DataFrame({"id": test["id"], "p_ja": np.where(test["Schenkelblock"] == "ja", 0.8, 0.2)})
+    answers.to_excel(tmp_path / "answers.xlsx", index=False)
+    line = ["eval", "--predictions", str(tmp_path / "answers.xlsx"), "--task", "mine/schenkelblock"]
+    assert main([*line, "--output-dir", str(tmp_path / "results")]) == 0
+    assert re.search(r"f1_macro % ↑ 100\.00", said_by(capsys))
+
+
+def test_embeddings_are_evaluated_without_recordings(without, tmp_path, capsys):
+    vectors = pd.DataFrame(np.random.default_rng(0).normal(size=(len(without), 4)).astype("f4"), columns=["v0", "v1", "v2", "v3"])
+    vectors["v0"] += 5 * (without["Schenkelblock"] == "ja")
+    vectors.assign(id=list(without["id"])).to_parquet(tmp_path / "vectors.parquet")
+    line = ["eval", "--embeddings", str(tmp_path / "vectors.parquet"), "--tasks", "mine/schenkelblock"]
+    line += ["--model-name", "lab/net", "--protocols", "probe", "--output-dir", str(tmp_path / "results")]
+    assert main(line) == 0
+    assert re.search(r"lab/net probe f1_macro % ↑ (9\d|100)", said_by(capsys))
+
+
+def test_models_cannot_read_a_dataset_without_recordings(without, tmp_path, capsys):
+    with pytest.raises(MissingData, match=r"--predictions.*--embeddings"):
+        open_dataset("mine")
+    line = ["eval", "--model", "cardiobench/ecg-morphology", "--tasks", "mine/schenkelblock"]
+    assert main([*line, "--output-dir", str(tmp_path / "results")]) == 2
+    assert "mine was adopted without recordings, so no model can read it" in said_by(capsys)
+
+
+def test_flags_about_recordings_contradict_their_absence(hospital, tmp_path, capsys):
+    hospital[0].to_csv(tmp_path / "labels.csv", index=False)
+    line = [
+        "adopt",
+        "--labels",
+        str(tmp_path / "labels.csv"),
+        "--name",
+        "mine",
+        "--out",
+        str(tmp_path / "own"),
+        *STATED,
+    ]
+    assert main([*line, "--no-recordings", "--allow-missing"]) == 2
+    said = said_by(capsys)
+    assert "--sampling-rate, --unit, --allow-missing: they describe recordings" in said
+    assert (
+        "no column has an id for each recording. Name it: --id-column COLUMN. Each row has another value in 'Datei'"
+        in said
+    )
+    assert main(line) == 2
+    assert "the folder of the recordings is missing. Name it, or give --no-recordings" in said_by(capsys)
+    assert main([*line[:1], str(hospital[1]), *line[1:], "--no-recordings"]) == 2
+    assert "--no-recordings contradicts the folder" in said_by(capsys)
