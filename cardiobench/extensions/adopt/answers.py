@@ -1,7 +1,7 @@
 """Parse the user's answers from the flags of `cardiobench adopt`."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 NONE = "none"
 """Answer for "no such column"."""
 ROLES = tuple(NAMES)
+OF_COLUMNS = ("roles", "sexes", "renamed")
+"""Mappings of `Answers` whose keys are not names of tasks."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,10 @@ def without_columns(answers: Answers, absent: Collection[str]) -> Answers:
     """Return the answers without columns, and without the tasks of these columns, so that the others can be checked."""
     lost = {name for name, column in answers.targets.items() if column in absent}
     lost |= {name for name, columns in answers.multilabel.items() if set(columns) & set(absent)}
-    of_tasks = ("targets", "multilabel", "kinds", "positive", "units", "ranges", "per", "where", "metrics")
     kept: dict[str, Any] = {
-        field: {name: value for name, value in getattr(answers, field).items() if name not in lost}
-        for field in of_tasks
+        one.name: {name: given for name, given in value.items() if name not in lost}
+        for one in fields(answers)
+        if isinstance(value := getattr(answers, one.name), Mapping) and one.name not in OF_COLUMNS
     }
     return replace(
         answers,

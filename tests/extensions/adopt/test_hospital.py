@@ -264,7 +264,9 @@ def test_predictions_are_scored_without_recordings(without, tmp_path, capsys):
 
 
 def test_embeddings_are_evaluated_without_recordings(without, tmp_path, capsys):
-    vectors = pd.DataFrame(np.random.default_rng(0).normal(size=(len(without), 4)).astype("f4"), columns=["v0", "v1", "v2", "v3"])
+    vectors = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(len(without), 4)).astype("f4"), columns=["v0", "v1", "v2", "v3"]
+    )
     vectors["v0"] += 5 * (without["Schenkelblock"] == "ja")
     vectors.assign(id=list(without["id"])).to_parquet(tmp_path / "vectors.parquet")
     line = ["eval", "--embeddings", str(tmp_path / "vectors.parquet"), "--tasks", "mine/schenkelblock"]
