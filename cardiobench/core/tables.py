@@ -138,7 +138,6 @@ def _read_csv(path: Path, given: str) -> pd.DataFrame:
     encoding = _encoding(content, given, path)
     if encoding in ("utf-8-sig", SECOND_ENCODING) and (zero := content.find(b"\0")) >= 0:
         raise ValueError(f"line {content.count(10, 0, zero) + 1} contains a zero byte")
-    del content
     with path.open(encoding=encoding, newline="") as file:
         first_line = file.readline()
     separator = separator_of(first_line)
