@@ -16,7 +16,9 @@ from cardiobench.core.errors import MissingExtra
 SETTINGS = tuple((neighbours, distance) for neighbours in (15, 50) for distance in (0.1, 0.5))
 """(n_neighbors, min_dist); the first setting is compared with the figure of the paper."""
 ECHO_PAPER = (30, 0.12)
-"""Setting of the scripts of arXiv:2510.00520, with cosine distance."""
+"""Setting of the maps of views and ejection fractions of arXiv:2510.00520, with cosine distance."""
+ECHO_PATHOLOGY = (30, 0.1)
+"""Setting of the maps of pathologies (Figure 18)."""
 SEED = 42
 FEWEST = 4
 """Minimum number of vectors of a map."""

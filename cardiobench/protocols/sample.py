@@ -85,11 +85,19 @@ class BalancedSample:
         )
 
 
-def draw(analysis: Analysis, max_records: int) -> BalancedSample:
-    """Draw at most `max_records` of every dataset from all splits, one per patient and class, with alternating classes.
+def draw(
+    analysis: Analysis, max_records: int, *, least: int = MIN_PER_CLASS, splits: Sequence[str] = ()
+) -> BalancedSample:
+    """Draw at most `max_records` of every dataset, one per patient and class, with alternating classes.
 
-    Only classes with at least `MIN_PER_CLASS` records in every dataset are used; a dataset with fewer than two such
-    classes is left out. Smaller draws are subsets of larger ones.
+    Only classes with enough records in every dataset are used; a dataset with fewer than two such classes is left out.
+    Smaller draws are subsets of larger ones.
+
+    Args:
+        analysis: Analysis of one or several datasets.
+        max_records: Maximum number of records of a dataset.
+        least: Minimum number of records per class and dataset.
+        splits: Splits to draw from; empty for all.
 
     Raises:
         NotApplicable: No dataset has two classes.
@@ -97,11 +105,11 @@ def draw(analysis: Analysis, max_records: int) -> BalancedSample:
     usable, left_out = {}, []
     for task in analysis.tasks:
         data = analysis.data(task)
-        rows = candidates(data, analysis.seed)
-        classes = [name for name in class_names(task) if len(rows.get(name, ())) >= MIN_PER_CLASS]
+        rows = candidates(data, analysis.seed, splits)
+        classes = [name for name in class_names(task) if len(rows.get(name, ())) >= least]
         if len(classes) < 2:
             counts = ", ".join(f"{name} {len(rows.get(name, ()))}" for name in class_names(task))
-            left_out.append(f"{task.dataset} has too few records of two classes ({counts}; {MIN_PER_CLASS} needed)")
+            left_out.append(f"{task.dataset} has too few records of two classes ({counts}; {least} needed)")
         else:
             usable[task.dataset] = data, rows, classes
     common = _common([classes for _, _, classes in usable.values()])
@@ -115,10 +123,12 @@ def draw(analysis: Analysis, max_records: int) -> BalancedSample:
     return BalancedSample(common, parts, tuple(left_out))
 
 
-def candidates(data: TaskData, seed: int) -> dict[str, np.ndarray]:
-    """Return class -> shuffled rows, one per patient; a patient with both of two classes counts as positive."""
+def candidates(data: TaskData, seed: int, splits: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """Return class -> shuffled rows of some splits, or of all, one per patient; a patient with both of two classes counts as positive."""
     order = np.lexsort([data.rows["id"].to_numpy(str)])
     order = order[np.random.default_rng(seed).permutation(len(order))]
+    if splits:
+        order = order[np.isin(order, data.indices(*splits))]
     names = classes_of(data)
     taken: set[str] = set()
     rows_of = {}

@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from cardiobench.data import catalog
 from cardiobench.metrics.load import load_metric
 from cardiobench.report.plots import curves
-from cardiobench.report.plots.groups import groups_figure
+from cardiobench.report.plots.groups import group_errors_figure, groups_figure
 from cardiobench.report.plots.predictions import agreement_figure, classification_figure
 from cardiobench.report.plots.scores import scores_figure
 from cardiobench.report.plots.style import figure_style
@@ -119,6 +119,51 @@ def test_scores_groups_and_gaps_equal_the_result(task):
         assert gap == pytest.approx(breakdown.gap.value, abs=1e-12, nan_ok=True), name
         of_other = other.groups[name].gap.value
         assert np.isnan(gap) or abs(gap - of_other) > 1e-6, "another result has other gaps"
+
+
+def boxes(axes):
+    """Return the height of each box -> its lower quartile, median, upper quartile and mean, as matplotlib draws them."""
+    found = {}
+    for patch in axes.patches:
+        x, y = patch.get_path().vertices.T
+        found[y[:4].mean().round(6)] = [x.min(), None, x.max(), None]
+    for line in axes.lines:
+        x, y = line.get_xydata().T
+        if len(x) == 2 and x[0] == x[1] and (own := found.get(y.mean().round(6))) and own[0] <= x[0] <= own[2]:
+            own[1] = x[0]
+        elif len(x) == 1 and (own := found.get(y[0].round(6))):
+            own[3] = x[0]
+    return found
+
+
+def test_boxes_of_all_models_give_the_errors_of_each_group():
+    """Recompute quartiles and means from the answers, which the boxes of another model do not show."""
+    answers = []
+    for number, name in enumerate("mn"):
+        joined, made = example_results.scored_example("phantom_echo/ef", 0.6, number + 1)
+        answers.append((dataclasses.replace(made, model={"name": name}), joined.frame))
+    task = catalog.task("phantom_echo/ef")
+    with figure_style():
+        drawn = group_errors_figure(answers, task)
+    found = boxes(drawn.figure.axes[0])
+    expected = []
+    for result, frame in answers:
+        errors = (frame["y_pred"] - frame["y_true"]).abs()
+        groups = [(name, group) for name, breakdown in result.groups.items() for group in breakdown.values]
+        quantiles = drawn.tables["errors_by_group"].set_index(["model", "breakdown", "group"]).loc[result.model["name"]]
+        sex = errors.groupby(frame["sex"])
+        for group, own in sex:
+            assert quantiles.loc[("sex", group), ["q1", "med", "q3", "mean"]].tolist() == pytest.approx(
+                [*own.quantile([0.25, 0.5, 0.75]), own.mean()]
+            )
+        expected.append(
+            [quantiles.loc[one, ["q1", "med", "q3", "mean"]].tolist() for one in groups if one in quantiles.index]
+        )
+    assert len(found) == 2 * len(expected[0])
+    in_order = [found[height] for height in sorted(found, reverse=True)]
+    assert np.array(in_order[::2]) == pytest.approx(np.array(expected[0]))
+    assert np.array(in_order[1::2]) == pytest.approx(np.array(expected[1]))
+    assert not np.allclose(expected[0], expected[1])
 
 
 def test_errors_of_a_measurement_follow_from_the_dots():

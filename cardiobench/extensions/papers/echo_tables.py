@@ -1,7 +1,7 @@
 """Reproduce Tables 1 to 3 of arXiv:2510.00520 with floors and published scores."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
 from cardiobench.extensions.papers.anchors import PublishedScore, human_ceilings, published_scores
 from cardiobench.extensions.papers.floor_table import task_floors
-from cardiobench.report.grid import Block, Grid, GridCell, mark_best
+from cardiobench.report.grid import NONE, Block, Grid, GridCell, mark_best
 from cardiobench.report.overview import ranked
 from cardiobench.report.probe_gain import BEFORE, probes_of
 from cardiobench.results.formatting import FLOOR_MEANING
@@ -42,14 +42,35 @@ NOTE = (
     "MAE in the label's unit (lower is better), macro F1 in % (higher is better). Bold: best, underlined: second, among ours "
     "and among the published ones by themselves. ∅ collapsed: one answer to everything; S: the dataset was in the pretraining data; "
     "† one class in the test set: its F1, in no ranking. Floor: " + FLOOR_MEANING + ". People: agreement of "
-    "readers in other studies and settings, never the ceiling. Published: as printed, on the authors' own run."
+    "readers in other studies and settings, never the ceiling. Published: as printed, on the authors' own run. "
+    "Family: models of echocardiograms, of biomedical images, or of any images; ●: reads videos."
 )
+FAMILY = "family"
 NOTE_OF_CHANGES = (
     "Δ: how much better the probe is than the same model's score without training, from the printed digits; for published "
     "scores Table 2 against Table 1. Of several scores without training the first counts: zero-shot by the most similar "
     "prompt, then other zero-shot readings, then the model's own heads. It needs the results of Table 1 in the same folder."
 )
 PAPER = "arXiv:2510.00520"
+FAMILIES = {
+    "echo": ("EchoCLIP", "EchoPrime", "PanEcho", "EchoFM"),
+    "biomedical": ("BioMedCLIP",),
+    "general": ("DINOv3", "SigLIP2"),
+}
+"""Family -> models of the paper, in the order of its discussion."""
+OF_VIDEO = ("EchoPrime", "PanEcho", "EchoFM")
+MODELS = {
+    "mkaichristensen/echo-clip": "EchoCLIP",
+    "mkaichristensen/echo-clip-r": "EchoCLIP",
+    "echonet/EchoPrime": "EchoPrime",
+    "CarDS-Yale/PanEcho": "PanEcho",
+    "sekeun/EchoFM": "EchoFM",
+    "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224": "BioMedCLIP",
+    **{f"facebook/dinov3-vit{size}16-pretrain-lvd1689m": "DINOv3" for size in "sbl"},
+    "facebookresearch/dinotxt-vitl16": "DINOv3",
+    **{f"google/siglip2-base-patch16-{size}": "SigLIP2" for size in (224, 512)},
+}
+"""Registered model -> model of the paper."""
 ONE_CLASS = "accuracy"  # Ranking metric of a classification with a single class in the test set.
 
 
@@ -117,6 +138,8 @@ def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[s
         _block(rows, layout.tasks),
         _block(printed, layout.tasks),
     ]
+    kinds = {label: family(str(next(iter(own.values())).model["name"])) for label, own in ours.items()}
+    kinds |= {f"{model}, published": family(model) for model in theirs}
     head = tuple(f"{task} {'↓' if _measured(task) else '↑'}" for task in layout.tasks)
     if layout.beside:
         changes = {
@@ -133,13 +156,34 @@ def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[s
             tuple((label, _between(cells, changes.get(label, empty))) for label, cells in block) for block in blocks
         ]
         head = _between(head, [f"Δ {task} ↑" for task in layout.tasks])
+    blocks = [
+        tuple(
+            (label, (*cells, GridCell(kinds.get(label, NONE))))
+            for label, cells in sorted(block, key=lambda row: _place(kinds, row[0]))
+        )
+        for block in blocks
+    ]
     return Grid(
         f"echo_table_{layout.number}",
         f"Table {layout.number}. {layout.title}",
-        ("model", *head),
+        ("model", *head, FAMILY),
         tuple(block for block in blocks if block),
         f"{NOTE} {NOTE_OF_CHANGES}" if layout.beside else NOTE,
     )
+
+
+def family(model: str) -> str:
+    """Return the family of a model of the paper, with a bullet if it reads videos; a dash for other models."""
+    name = MODELS.get(model, model)
+    found = next((kind for kind, names in FAMILIES.items() if name in names), NONE)
+    return f"{found} ●" if name in OF_VIDEO else found
+
+
+def _place(kinds: Mapping[str, str], label: str) -> int:
+    """Return the place of a row's family; rows of one family keep their order."""
+    known = list(FAMILIES)
+    kind = kinds.get(label, NONE).partition(" ")[0]
+    return known.index(kind) if kind in known else len(known)
 
 
 def _between(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
@@ -182,14 +226,21 @@ def _signed(value: float) -> str:
 
 
 def echo_numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:
-    """Return the values of each table: model, task, value (NaN if not compared), text and rank."""
+    """Return the values of each table: model, family, task, value (NaN if not compared), text and rank."""
     return {
         grid.name: pd.DataFrame(
             [
-                {"model": label, "task": task, "value": cell.value, "text": cell.text, "place": cell.place}
+                {
+                    "model": label,
+                    "family": cells[-1].text,
+                    "task": task,
+                    "value": cell.value,
+                    "text": cell.text,
+                    "place": cell.place,
+                }
                 for block in grid.blocks
                 for label, cells in block
-                for task, cell in zip(grid.head[1:], cells, strict=True)
+                for task, cell in zip(grid.head[1:-1], cells[:-1], strict=True)
             ]
         )
         for grid in grids

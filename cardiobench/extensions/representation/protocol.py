@@ -19,7 +19,7 @@ from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisPro
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, ClassifierName
 from cardiobench.protocols.grid_search.grids import GRIDS, Grids
 from cardiobench.protocols.options import Folds
-from cardiobench.protocols.sample import BalancedSample, draw
+from cardiobench.protocols.sample import MIN_PER_CLASS, BalancedSample, draw
 from cardiobench.protocols.subjects import class_tasks_by_label
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
@@ -30,6 +30,10 @@ COMPONENT = "protocol representation"
 VERSION = 3
 
 KS, MAIN = (25, 50, 100), 50
+MIN_ON_MAP = 5
+"""Minimum number of records per class of a single dataset, which has geometry and maps only."""
+HIGH_ARI, LOW_ARI = 0.5, 0.1
+"""Adjusted Rand index from which clusters follow a partition, and up to which they do not."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ class Representation(AnalysisProtocol):
         map_dimensions: Number of most important dimensions in the maps.
         geometry_in: Dimensions for the geometry, "all" or "top" (those of the maps).
         map_settings: Pairs (n_neighbors, min_dist), one per map.
-        profile: Profile name; "paper" draws echo maps by cosine distance as in the scripts of arXiv:2510.00520.
+        profile: Profile name; "paper" draws echo maps by cosine distance as in the scripts of arXiv:2510.00520, and those
+            of pathologies from the test split.
     """
 
     classifiers: tuple[ClassifierName, ...] = CLASSIFIERS
@@ -82,16 +87,19 @@ class Representation(AnalysisProtocol):
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return overlap, geometry and maps for one model."""
-        sample = draw(analysis, self.most)
+        echo = self.profile == "paper" and catalog.spec(analysis.tasks[0].dataset).modality == "echo"
+        pathology = echo and analysis.tasks[0].rules.two_classes
+        # Only the folds of the overlap, which a single dataset does not have, need more records.
+        least = MIN_PER_CLASS if len(analysis.tasks) > 1 else MIN_ON_MAP
+        sample = draw(analysis, self.most, least=least, splits=("test",) if pathology else ())
         with threadpool_limits(1):
             values, tables, chosen = self._overlap(sample, analysis)
             records = sample.first(self.records)
             top = _top_dimensions(records, tables.get("importance"), self.map_dimensions)
             measured = geometry.levels(records.select_dimensions(top) if self.geometry_in == "top" else records)
             vectors = geometry.standardised(records.select_dimensions(top).concatenate()[0])
-            by_cosine = self.profile == "paper" and catalog.spec(analysis.tasks[0].dataset).modality == "echo"
-            settings = (maps.ECHO_PAPER,) if by_cosine else self.map_settings
-            metric: maps.Metric = "cosine" if by_cosine else "euclidean"
+            settings = ((maps.ECHO_PATHOLOGY if pathology else maps.ECHO_PAPER),) if echo else self.map_settings
+            metric: maps.Metric = "cosine" if echo else "euclidean"
             coordinates = maps.umap_maps(vectors, settings, metric=metric)
         counts = {part.name: len(part) for part in records.parts}
         values |= _geometry_values(measured, records)
@@ -102,14 +110,17 @@ class Representation(AnalysisProtocol):
         return AnalysisOutput(values, tables, options, (*sample.left_out, *_reading(values), *_unused_warning(chosen)))
 
     def compare_models(self, analyses: Sequence[Analysis]) -> AnalysisOutput:
-        """Return linear CKA of all pairs of models on shared records, by dataset and overall."""
-        samples = [draw(analysis, self.records) for analysis in analyses]
+        """Return linear CKA and canonical correlation of all pairs of models on shared records, by dataset and overall."""
+        least = MIN_PER_CLASS if len(analyses[0].tasks) > 1 else MIN_ON_MAP
+        samples = [draw(analysis, self.records, least=least) for analysis in analyses]
         names = similarity.names_of([analysis.model for analysis in analyses])
         table = similarity.similarity(list(zip(names, samples, strict=True)))
         values = {}
         for (one, other), part in table.groupby(["model", "other"], sort=False):
             last = part.iloc[-1]  # The last row covers all records, or those of the only dataset.
-            values[f"linear_cka of {one} and {other}"] = point_estimate(last["linear_cka"], n=int(last["records"]))
+            for measure in ("linear_cka", "canonical_correlation"):
+                few = f"{last['records']} records are too few" if np.isnan(last[measure]) else ""
+                values[f"{measure} of {one} and {other}"] = point_estimate(last[measure], few, n=int(last["records"]))
         warnings = tuple(dict.fromkeys(sentence for sample in samples for sentence in sample.left_out))
         return AnalysisOutput(values, {"cka": table}, {"names": names}, warnings)
 
@@ -171,7 +182,22 @@ class Representation(AnalysisProtocol):
 
 
 def _reading(values: Mapping[str, Estimate]) -> list[str]:
-    """Return a remark that compares the overlap with that of uninformative classifiers."""
+    """Return remarks on clusters by dataset, and on the overlap beside that of uninformative classifiers."""
+    return [*remark_on_clusters(values), *_of_overlap(values)]
+
+
+def remark_on_clusters(values: Mapping[str, Estimate]) -> list[str]:
+    """Return a remark if clusters follow the datasets and not the label (arXiv:2601.21830, Table 4)."""
+    by_dataset, by_label = values["ari_dataset"].value, values["ari_label"].value
+    if not (by_dataset >= HIGH_ARI and by_label <= LOW_ARI):
+        return []
+    return [
+        f"clusters follow the datasets and not the label: the adjusted Rand index is {by_dataset:.2f} by dataset and "
+        f"{by_label:.2f} by label; a classifier may have learned the dataset"
+    ]
+
+
+def _of_overlap(values: Mapping[str, Estimate]) -> list[str]:
     both = [(k, f"overlap_at_{k}", f"shuffled_at_{k}") for k in KS if f"shuffled_at_{k}" in values]
     known = [k for k, *names in both if not any(np.isnan(values[name].value) for name in names)]
     if not known:

@@ -188,7 +188,7 @@ def _figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.DataFra
 
 def _task_figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.DataFrame]]) -> Iterator[ReportFigure]:
     from cardiobench.report.plots.classes import classes_figure
-    from cardiobench.report.plots.groups import groups_figure
+    from cardiobench.report.plots.groups import group_errors_figure, groups_figure
     from cardiobench.report.plots.predictions import agreement_figure, classification_figure
     from cardiobench.report.plots.scores import scores_figure
 
@@ -213,6 +213,9 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.Da
         yield classification_figure(named, _model_label(best), job.name, classes)
     if best.result.groups:
         yield groups_figure([result for result in results if result.groups], best.result, task, frame)
+    grouped = [(entry.result, own) for entry, own in predictions if entry.result.groups]
+    if len(grouped) > 1 and task is not None and not (task.dense or task.classes):
+        yield group_errors_figure(grouped, task)
 
 
 def classes_of_unknown_task(frames: Sequence[pd.DataFrame]) -> list[str]:

@@ -5,15 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from cardiobench.data.spec import Task
 from cardiobench.report.plots.figure import ReportFigure
 from cardiobench.report.plots.intervals import interval_figure, place
-from cardiobench.report.plots.style import FLOOR_LINE, INK, MODEL, PAPER, shorten
+from cardiobench.report.plots.style import FLOOR_LINE, INK, LINE_HEIGHT, LINES, MODEL, PAPER, WIDTH, shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.tasks.groups import intersection, split_rows
 
+BOX = 0.17
+"""Height of a box in inches, with its gap."""
 QUANTILES = {"whislo": 0.05, "q1": 0.25, "med": 0.5, "q3": 0.75, "whishi": 0.95}
 """Mapping from box part in matplotlib's `bxp` to quantile of a group's absolute errors."""
 
@@ -102,7 +105,9 @@ def groups_figure(
             on=["model", "protocol", "breakdown", "group"],
             how="left",
         )
-        _draw_boxes(panels[0], drawn[["breakdown", "group"]].merge(quantiles, on=["breakdown", "group"], how="left"))
+        boxes_of_rows = drawn[["breakdown", "group"]].merge(quantiles, on=["breakdown", "group"], how="left")
+        _draw_boxes(panels[0], boxes_of_rows, range(len(boxes_of_rows) - 1, -1, -1))
+        panels[0].set_xlim(left=0)
         panels[0].set_xlabel(f"absolute error ({best.unit})")
     place(figure, rows)
     gaps = "; ".join(f"{name.replace('_', ' ')}: {tables.gap_text(one, best)}" for name, one in best.groups.items())
@@ -115,22 +120,66 @@ def groups_figure(
     return ReportFigure("groups", caption, figure, {"groups": full})
 
 
-def _draw_boxes(axes: Axes, quantiles: pd.DataFrame) -> None:
-    """Draw quartiles, median, mean and the central 90 % of each row's absolute errors."""
+def group_errors_figure(answers: Sequence[tuple[ScoreResult, pd.DataFrame]], task: Task) -> ReportFigure:
+    """Draw the absolute errors of a measurement by group, one box for each model, as in Figure 3 of the paper.
+
+    Args:
+        answers: Results with groups, one per model, the best first, with their predictions.
+        task: Task of the results.
+    """
+    names = [f"{shorten(result.model['name'], 40)}, {result.label}" for result, _ in answers]
+    full = pd.concat(
+        [
+            error_quantiles(task, result, frame).assign(
+                model=result.model["name"], protocol=result.label, number=number
+            )
+            for number, (result, frame) in enumerate(answers)
+        ],
+        ignore_index=True,
+    )
+    shown = full[full["number"] < len(LINES)]
+    groups = list(dict.fromkeys(zip(shown["breakdown"], shown["group"], strict=True)))
+    count = min(len(answers), len(LINES))
+    step = count + 1.6  # Boxes of a group, and the line of its name.
+    figure = Figure(figsize=(WIDTH, BOX * step * len(groups) + 0.7 + LINE_HEIGHT * count), layout="constrained")
+    axes = figure.add_subplot()
+    for number in range(count):
+        own = shown[shown["number"] == number].set_index(["breakdown", "group"])
+        places = [place for place, group in enumerate(groups) if group in own.index]
+        heights = [step * (len(groups) - place) - number for place in places]
+        _draw_boxes(axes, own.loc[[groups[place] for place in places]], heights, LINES[number])
+        axes.plot([], [], "s", color=LINES[number], label=names[number])
+    for row, (breakdown, group) in enumerate(groups):
+        text = f"{breakdown.replace('_', ' ')}: {shorten(group, 24)}"
+        axes.annotate(text, (0, step * (len(groups) - row) + 0.55), xycoords=("axes fraction", "data"), va="bottom")
+    axes.set(ylim=(step - count, step * len(groups) + 2.1), yticks=[], xlabel=f"absolute error ({answers[0][0].unit})")
+    axes.set_xlim(left=0)
+    axes.grid(axis="x")
+    axes.spines["left"].set_visible(False)
+    figure.legend(loc="outside upper left")
+    more = f" {len(answers) - count} further models are in the CSV." if len(answers) > count else ""
+    caption = (
+        f"Absolute errors by group of {len(answers)} models: quartiles, with the middle 90 % and the mean; "
+        f"n = {answers[0][0].score.n} of {answers[0][0].model['name']}.{more}"
+    )
+    return ReportFigure("errors_by_group", caption, figure, {"errors_by_group": full.drop(columns="number")})
+
+
+def _draw_boxes(axes: Axes, quantiles: pd.DataFrame, heights: Sequence[float], colour: str = MODEL) -> None:
+    """Draw quartiles, median, mean and the central 90 % of each row's absolute errors at its height."""
     known = quantiles["mean"].notna()
     axes.bxp(
         quantiles.loc[known, ["mean", *QUANTILES]].to_dict("records"),
-        positions=(len(quantiles) - 1 - np.flatnonzero(known)).tolist(),
+        positions=[height for height, one in zip(heights, known, strict=True) if one],
         orientation="horizontal",
         widths=0.5,
         showfliers=False,
         showmeans=True,
         patch_artist=True,
         manage_ticks=False,
-        boxprops={"facecolor": MODEL, "edgecolor": MODEL},
-        whiskerprops={"color": MODEL},
-        capprops={"color": MODEL},
+        boxprops={"facecolor": colour, "edgecolor": colour},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
         medianprops={"color": PAPER, "linewidth": 1.6},
         meanprops={"marker": "D", "markersize": 4, "markerfacecolor": PAPER, "markeredgecolor": INK},
     )
-    axes.set_xlim(left=0)

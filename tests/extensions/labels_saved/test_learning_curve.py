@@ -158,6 +158,57 @@ def record(clouds, name, learner="probe", **changed):
     )
 
 
+def drawn_curves(records):
+    """Return the figure's axes, and the points of each curve by its name."""
+    with figure_style():
+        (figure,) = figures.draw_side_by_side(records).values()
+    axes = figure.axes[0]
+    return axes, {line.get_label().split("\n")[0]: line.get_xydata() for line in axes.lines}
+
+
+def test_scores_and_patients_needed_follow_from_the_points_of_the_curves(clouds):
+    """Recompute the numbers of the tables from the drawn points, which those of another learner do not give."""
+    records = [record(clouds, "lab/a"), record(clouds, "lab/b", "knn")]
+    axes, points = drawn_curves(records)
+    shown = {}
+    for one in records:
+        learner = one.tables["curve"]["learner"].iloc[0]
+        means = one.tables["draws"].groupby("patients")["score"].mean()
+        shown[one.models[0]["name"]] = points[f"{one.models[0]['name']}, {learner}"]
+        np.testing.assert_allclose(shown[one.models[0]["name"]], np.c_[means.index, 100 * means], atol=1e-9)
+        last = one.values[f"{learner} at {means.index[-1]}"]
+        assert shown[one.models[0]["name"]][-1, 1] == pytest.approx(100 * last.value)
+    floor = next(line for line in axes.lines if line.get_label().startswith("floor"))
+    assert floor.get_ydata()[0] == pytest.approx(100 * records[0].tables["curve"]["floor"].iloc[0])
+    assert not np.allclose(shown["lab/a"], shown["lab/b"]), "another learner has other points"
+
+
+def test_patients_needed_are_read_from_the_points():
+    """Interpolate the drawn points by hand, on the axis of patients, which is logarithmic."""
+
+    def made(name, scores):
+        rows = pd.DataFrame({"learner": "probe", "patients": [10, 100, 1000], "score": scores})
+        table = rows.assign(low=rows["score"], high=rows["score"], test_patients=50, reference="")
+        table = table.assign(metric="f1_macro", unit="", better="higher", floor=0.5)
+        resamples = pd.DataFrame(np.tile(scores, (20, 1)), columns=[f"probe at {count}" for count in rows["patients"]])
+        return AnalysisResult(
+            "learning_curve",
+            "toy/as",
+            ("toy/as",),
+            {},
+            {"curve": table, "resamples": resamples},
+            models=({"name": name},),
+        )
+
+    records = [made("lab/a", [0.55, 0.7, 0.9]), made("lab/b", [0.4, 0.5, 0.75])]
+    _, points = drawn_curves(records)
+    needed = savings_table(curves_of(records)).set_index("learner")["patients_needed"]
+    place, height = np.log10(points["lab/a, probe"][:, 0]), points["lab/a, probe"][:, 1]
+    by_hand = 10 ** np.interp(points["lab/b, probe"][-1, 1], height, place)
+    assert needed["lab/a, probe"].split(",")[0] == f"{by_hand:.0f}" == "178"
+    assert needed["lab/b, probe"].startswith("more than all 1000")
+
+
 @pytest.mark.slow
 def test_models_are_listed_with_the_patients_they_need(clouds, tmp_path):
     records = [record(clouds, "lab/a"), record(clouds, "lab/b", "knn"), record(clouds, "lab/c", seed=1)]

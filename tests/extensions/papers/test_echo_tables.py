@@ -47,7 +47,23 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     assert table["EchoCLIP, published"]["camus/ef ↓"] == GridCell("9.83", 9.83, 2)
     assert table["SigLIP2, published"]["camus/ef ↓"].place == 1
     assert "tmed2/as ↑" not in second.head, "no column of Table 2"
-    assert third.head[1] == "echonet_dynamic/view_named ↑" and len(third.head) == 9
+    assert third.head[1] == "echonet_dynamic/view_named ↑" and len(third.head) == 10
+
+
+def test_models_are_grouped_by_family_and_videos_are_marked():
+    ours = [
+        zero_shot(name, "camus/ef", 9.0)
+        for name in ("lab/new", "facebook/dinov3-vits16-pretrain-lvd1689m", "echonet/EchoPrime")
+    ]
+    grid = echo_tables.echo_grids(ours, floor=lambda task: 0.25)[0]
+    _, own, published = ([(label, cells[-1].text) for label, cells in block] for block in grid.blocks)
+    assert [kind for _, kind in own] == ["echo ●", "general", "–"]
+    assert dict(published)["PanEcho, published"] == "echo ●" and dict(published)["EchoCLIP, published"] == "echo"
+    assert [kind.split()[0] for _, kind in published] == ["echo"] * 3 + ["biomedical"] + ["general"] * 2
+    table = echo_tables.echo_numbers([grid])["echo_table_1"]
+    assert set(table["family"]) == {"echo", "echo ●", "biomedical", "general", "–"} and "family" not in set(
+        table["task"]
+    )
 
 
 def paper_variant(made, variant):
@@ -70,7 +86,7 @@ def test_table_2_has_nine_columns_and_the_change_from_table_1():
         *(paper_variant(one, "paper_probe") for one in (*probes, result(0.5, "org/one", "cardiacnet/asd"))),
     ]
     grid = echo_tables.echo_grids(results, floor=lambda task: 0.25)[1]
-    assert len(grid.head) == 1 + 2 * 9 and not any("/ef" in name or "/as " in name for name in grid.head)
+    assert len(grid.head) == 1 + 2 * 9 + 1 and not any("/ef" in name or "/as " in name for name in grid.head)
     table = rows(grid)
     change = f"Δ {task} ↑"
     assert table["org/one (probe)"][f"{task} ↓"].text == "0.50" and table["org/one (probe)"][change].text == "+0.11"

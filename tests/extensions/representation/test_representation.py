@@ -9,13 +9,14 @@ import pytest
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.extensions.representation import overlap
+from cardiobench.extensions.representation import overlap, similarity
 from cardiobench.extensions.representation.geometry import levels
-from cardiobench.extensions.representation.protocol import Representation
+from cardiobench.extensions.representation.protocol import Representation, remark_on_clusters
 from cardiobench.protocols import maps
 from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.sample import BalancedSample, DatasetSample, draw
 from cardiobench.protocols.subjects import EF_CLASSES, class_tasks_by_label
+from cardiobench.results.analysis_result import point_estimate
 from tests.protocols.conftest import task_data
 from tests.protocols.planted import APART, NAMES, embeddings, study, tasks
 
@@ -308,10 +309,60 @@ def test_model_similarity_uses_common_records(small):
     assert table["a", "b", "one"] == pytest.approx(1), "rotated and scaled but otherwise equal"
     assert table["a", "c", "two"] < 0.3
     assert found.values["linear_cka of a and b"].n == 180
+    correlated = found.tables["cka"].set_index(["model", "other", "dataset"])["canonical_correlation"]
+    assert correlated["a", "b", "one"] == pytest.approx(1, abs=1e-4)
+    assert found.values["canonical_correlation of a and c"].value == correlated["a", "c", "all"] < 0.4
     figures = __import__("cardiobench.extensions.representation.figures", fromlist=["draw"])
     from cardiobench.results.analysis_result import AnalysisResult
 
     assert set(figures.draw(AnalysisResult("representation", "cd", (), found.values, found.tables))) == {"cka"}
+
+
+def test_canonical_correlation_equals_that_of_orthogonal_bases():
+    """Compare with the singular values of the product of two orthonormal bases (Bjorck and Golub 1973)."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(300, 4))
+    one = np.hstack([shared + 0.5 * rng.normal(size=(300, 4)), rng.normal(size=(300, 40))])
+    other = np.hstack([shared, rng.normal(size=(300, 20))]) @ rng.normal(size=(24, 24))
+    bases = []
+    for part in (one, other):
+        centred = part - part.mean(axis=0)
+        bases.append(np.linalg.svd(centred, full_matrices=False)[0][:, :10])
+    expected = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False).mean()
+    assert similarity.canonical_correlation(one, other) == pytest.approx(expected, abs=5e-3)
+    assert np.isnan(similarity.canonical_correlation(one[:9], other[:9])), "too few records"
+    assert np.isnan(similarity.canonical_correlation(one, np.ones((300, 3)))), "constant vectors"
+    few = similarity.canonical_correlation(one[:40], rng.normal(size=(40, 30)))
+    assert few < 0.7, "four directions of forty records"
+
+
+def test_clusters_by_dataset_are_remarked():
+    def values(by_dataset, by_label):
+        return {"ari_dataset": point_estimate(by_dataset), "ari_label": point_estimate(by_label)}
+
+    (remark,) = remark_on_clusters(values(0.83, 0.02))
+    assert remark.startswith("clusters follow the datasets and not the label") and "0.83 by dataset and 0.02" in remark
+    for pair in ((0.4, 0.02), (0.83, 0.3), (np.nan, 0.0), (0.9, np.nan)):
+        assert remark_on_clusters(values(*pair)) == []
+
+
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_maps_of_one_pathology_need_few_records(profile, monkeypatch):
+    """Figure 18 of arXiv:2510.00520 shows the test split, with as few as a dozen patients of a class."""
+    monkeypatch.setattr(maps, "umap_maps", first_two_dimensions)
+    task = catalog.task("segrwma/rwma_a2c")
+    rng, count = np.random.default_rng(0), 32
+    labels = np.resize([0, 0, 1], count)
+    split = np.resize(["test", "test", "test", "train"], count)
+    names = [task.classes[label] for label in labels]
+    data = task_data(task, rng.normal(size=(count, 8)) + labels[:, None], names, split)
+    analysis = Analysis("rwma", (task,), {"name": "m"}, 0, 50, lambda task, perturbation: data, lambda task: None)
+    found = Representation(profile=profile).analyze(analysis, None)
+    shown = found.tables["maps"]
+    settings = {"default": 4, "paper": 1}[profile]
+    per_class = min(np.bincount(labels[split == "test"] if profile == "paper" else labels))
+    assert per_class < 15 and len(shown) == settings * 2 * per_class
+    assert profile == "default" or set(shown["setting"]) == {"30 neighbours, distance 0.1"}
 
 
 def test_one_model_with_two_poolings_has_two_names():
