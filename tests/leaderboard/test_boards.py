@@ -69,7 +69,7 @@ def test_other_conditions_are_references_and_not_ranked():
         (Choice(), ["PanEcho", "constant", "some"]),
         (Choice(licence="Apache-2.0"), ["constant"]),
         (Choice(licence="not stated"), ["some"]),
-        (Choice(size="10 M to 100 M"), ["some"]),
+        (Choice(size="10 M to 100 M"), ["PanEcho", "some"]),
         (Choice(unseen=True), ["PanEcho", "constant"]),
         (Choice(modality="ecg"), []),
         (Choice("SOME"), ["some"]),

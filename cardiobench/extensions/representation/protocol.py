@@ -27,7 +27,7 @@ from cardiobench.stats.bootstrap import percentile_interval
 from cardiobench.stats.information import p_value
 
 COMPONENT = "protocol representation"
-VERSION = 3
+VERSION = 4
 
 KS, MAIN = (25, 50, 100), 50
 MIN_ON_MAP = 5
