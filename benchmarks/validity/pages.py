@@ -73,7 +73,7 @@ def boards_of_results(repetitions: int) -> Iterator[Promise]:
     print("\n| board of two equal models, read from results | tables with a false better, % |\n|---|---|")
     for related in (0.0, 0.3, 0.6):
         false = []
-        for seed in range(min(repetitions, 300)):
+        for seed in range(repetitions):
             scores, error = board_scores(np.random.default_rng([2, seed]), 2, len(tasks), related)
             entries = [
                 _entry(like, task, f"lab/{model}", scores[model, number], error)
@@ -130,7 +130,7 @@ def folders(repetitions: int) -> Iterator[Promise]:
     for models, tasks, few in FOLDERS:
         names, lost = [f"{number:02d}" for number in range(tasks)], []
         complete = {str(model): frozenset(names) for model in range(models)}
-        for seed in range(min(repetitions, 100)):
+        for seed in range(repetitions):
             some = np.random.default_rng([7, seed]).choice(names, few, replace=False)
             lost.append(tuple(names) not in table_tasks(complete | {"new": frozenset(some.tolist())}))
         text = f"{models} models on {tasks} tasks, one more on {few}"

@@ -273,11 +273,18 @@ def _named_tests(choice: ModelChoice, outcome: Outcome) -> str:
 
 
 def _at_threshold(point: OperatingPoint) -> str:
-    text = (
-        f"The largest threshold at which {100 * point.asked:g} % of {point.positives} validation units with {point.positive} were detected is "
-        f"{point.threshold:.3g} ({100 * point.reached:.1f} % were; the sensitivity on other patients is often lower). It gave on the test patients of "
-        f"{point.task} a sensitivity of {percent(point.sensitivity)} % and a specificity of {percent(point.specificity)} %"
-    )
+    units = f"{point.positives} validation units with {point.positive}"
+    if point.guarded:
+        chosen = (
+            f"The largest threshold at which the one-sided 95 % lower bound of the sensitivity reaches {100 * point.asked:g} % on {units} is "
+            f"{point.threshold:.3g} ({100 * point.reached:.1f} % were detected)"
+        )
+    else:
+        chosen = (
+            f"The largest threshold at which {100 * point.asked:g} % of {units} were detected is "
+            f"{point.threshold:.3g} ({100 * point.reached:.1f} % were; the sensitivity on other patients is often lower)"
+        )
+    text = f"{chosen}. It gave on the test patients of {point.task} a sensitivity of {percent(point.sensitivity)} % and a specificity of {percent(point.specificity)} %"
     if math.isnan(point.prevalence):
         return f"{text}."
     return (

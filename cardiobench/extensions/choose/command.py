@@ -99,7 +99,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--min-rate",
         type=amount,
         metavar="R",
-        help="minimum measured rate of reading and encoding on a CPU, in recordings per second of CPU time of all threads and processes",
+        help="minimum measured rate of reading and encoding on a CPU, in recordings per second of CPU time of all threads and processes; in recordings per second on a GPU if all candidates were timed on the same card and one has no time on a CPU",
     )
     box.add_argument(
         "--worst-group",
@@ -117,6 +117,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     box.add_argument(
         "--prevalence", type=rare, default=float("nan"), metavar="P", help="prevalence in the target population"
+    )
+    box.add_argument(
+        "--guarded",
+        action="store_true",
+        help="choose the threshold whose one-sided 95 %% lower bound of the sensitivity reaches S on the validation patients",
     )
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
@@ -143,6 +148,7 @@ def execute(arguments: argparse.Namespace) -> int:
         constraints=constraints,
         sensitivity=arguments.sensitivity,
         prevalence=arguments.prevalence,
+        guarded=arguments.guarded,
     )
     console = Console(stdout_is_json=arguments.json)
     if arguments.json:

@@ -12,7 +12,7 @@ from cardiobench.data.media.types import LEADS
 from cardiobench.data.spec import VIEWS
 from cardiobench.extensions.choose.candidates import Candidate
 from cardiobench.metrics.load import load_metric
-from cardiobench.results.cost import NO_NETWORK, short
+from cardiobench.results.cost import NO_NETWORK, Timing, short
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.tasks.answers import TableAnswers
 from cardiobench.tasks.groups import split_rows
@@ -41,6 +41,7 @@ class Constraints:
         worst_group: Required score of the worst validation subgroup, in the unit shown in reports; for errors, the
             maximum.
         text: Whether a text encoder is required.
+        card: GPU on which rates count (`common_card`); empty if they count on a CPU.
     """
 
     use: str = ""
@@ -52,6 +53,7 @@ class Constraints:
     min_rate: float | None = None
     worst_group: float | None = None
     text: bool = False
+    card: str = ""
 
     @property
     def words(self) -> list[str]:
@@ -63,7 +65,8 @@ class Constraints:
             f"at most {short(self.max_flops)} FLOPs per recording": self.max_flops is not None,
             f"the leads {', '.join(self.leads)}": self.leads,
             f"the views {', '.join(self.views)}": self.views,
-            f"{self.min_rate or 0:g} recordings per second of CPU time": self.min_rate is not None,
+            f"{self.min_rate or 0:g} recordings per second {f'on {self.card}' if self.card else 'of CPU time'}": self.min_rate
+            is not None,
             f"a worst subgroup of {self.worst_group or 0:g}": self.worst_group is not None,
             "a text tower": self.text,
         }
@@ -146,14 +149,38 @@ def _size(candidate: Candidate, asked: Constraints) -> Iterator[str]:
             yield f"{name}: {short(value)}, at most {short(limit)} asked for"
 
 
+def common_card(candidates: Sequence[Candidate]) -> str:
+    """Return the GPU on which all candidates were timed; empty if all have CPU times, or there is no such card.
+
+    Times on different cards are not compared.
+    """
+    timings = [one.cost.timings if one.cost else () for one in candidates]
+    if all(any(_is_on_cpu(one) and not np.isnan(one.cpu_seconds) for one in its) for its in timings):
+        return ""
+    cards = [{one.device for one in its if not _is_on_cpu(one)} for its in timings]
+    return min(set.intersection(*cards), default="") if cards else ""
+
+
+def _is_on_cpu(timing: Timing) -> bool:
+    return timing.device.startswith("cpu")
+
+
 def _rate(candidate: Candidate, asked: Constraints) -> Iterator[str]:
     if asked.min_rate is None:
         return
     timings = candidate.cost.timings if candidate.cost else ()
-    on_cpu = [one for one in timings if one.device.startswith("cpu")]
+    if asked.card:
+        slow = max((one.seconds + one.decoding for one in timings if one.device == asked.card), default=np.inf)
+        if 1 / max(slow, 1e-9) < asked.min_rate:
+            yield f"rate: {1 / max(slow, 1e-9):.3g} recordings per second on {asked.card}, {asked.min_rate:g} asked for"
+        return
+    on_cpu = [one for one in timings if _is_on_cpu(one)]
     if not on_cpu:
         where = ", ".join(one.device for one in timings) or "nowhere"
-        yield f"rate: measured on {where}, not on a CPU: encode with --device cpu into another --cache-dir"
+        yield (
+            f"rate: measured on {where}, not on a CPU, and the candidates have no card in common: encode with --device cpu "
+            "into another --cache-dir"
+        )
         return
     if not (known := [one for one in on_cpu if not np.isnan(one.cpu_seconds)]):
         yield f"rate: its embeddings state no CPU time on {on_cpu[0].device}: encode again into another --cache-dir"

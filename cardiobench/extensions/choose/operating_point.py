@@ -37,6 +37,7 @@ class OperatingPoint:
         net_benefit: Net benefit at that prevalence; the threshold is the probability at which benefit and harm of
             treatment are equal.
         treat_all: Net benefit of treating everyone. Treating no one has a net benefit of 0.
+        guarded: Whether the lower bound of the sensitivity on validation patients reaches the requested one.
     """
 
     task: str
@@ -52,6 +53,7 @@ class OperatingPoint:
     npv: Interval
     net_benefit: Interval
     treat_all: float
+    guarded: bool = False
 
 
 def choose_threshold(scores: np.ndarray, truth: np.ndarray, sensitivity: float) -> float:
@@ -124,6 +126,8 @@ def operating_point(
     test: TableAnswers,
     sensitivity: float,
     prevalence: float = math.nan,
+    *,
+    guarded: bool = False,
 ) -> OperatingPoint:
     """Choose a threshold on validation patients and measure its performance on test patients.
 
@@ -132,14 +136,19 @@ def operating_point(
         test: Test predictions.
         sensitivity: Minimum sensitivity on the validation units.
         prevalence: Prevalence in the target population.
+        guarded: Whether the lower bound of the sensitivity has to reach the requested one (`guarded_threshold`).
 
     Raises:
-        BadPredictions: Probabilities or one of the two classes are missing.
+        BadPredictions: Probabilities or one of the two classes are missing, or too few positive patients for a guarded
+            threshold.
     """
     task = test.task
     (held, held_truth), (scores, truth) = _scores(validation), _scores(test)
     try:
-        threshold = choose_threshold(held, held_truth, sensitivity)
+        if guarded:
+            threshold = guarded_threshold(held, held_truth, sensitivity, Clusters.of(validation.patients))
+        else:
+            threshold = choose_threshold(held, held_truth, sensitivity)
     except BadPredictions as error:
         raise BadPredictions(f"{task.name}: {error}") from None
     if len(np.unique(truth)) < 2:
@@ -165,6 +174,7 @@ def operating_point(
         npv=npv,
         net_benefit=benefit,
         treat_all=float(everybody[0]),
+        guarded=guarded,
     )
 
 

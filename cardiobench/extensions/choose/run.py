@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
 from cardiobench.data import catalog
 from cardiobench.extensions.choose.answer import ModelChoice, Tested
 from cardiobench.extensions.choose.candidates import Candidate, find_candidates
-from cardiobench.extensions.choose.constraints import Constraints, check_modality, check_views, refusals
+from cardiobench.extensions.choose.constraints import Constraints, check_modality, check_views, common_card, refusals
 from cardiobench.extensions.choose.decide import cheapest, decide
 from cardiobench.extensions.choose.operating_point import OperatingPoint, operating_point
 from cardiobench.report.contests import count_pairs, model_names, predictions_of, ranked_results, suite_tasks
@@ -32,6 +33,7 @@ def choose(
     constraints: Constraints = NO_LIMITS,
     sensitivity: float | None = None,
     prevalence: float = float("nan"),
+    guarded: bool = False,
 ) -> tuple[ModelChoice, Collection]:
     """Choose a model on the validation patients of one task or of a suite's primary tasks.
 
@@ -43,6 +45,7 @@ def choose(
         constraints: Required properties of the model.
         sensitivity: Target sensitivity for binary tasks; None for 0.9.
         prevalence: Prevalence in the target population.
+        guarded: Whether the threshold is chosen by the lower bound of the sensitivity.
 
     Raises:
         MissingData: There is no result for the task or suite.
@@ -51,7 +54,7 @@ def choose(
     """
     wanted = _tasks(suite, task)
     check_modality(constraints, wanted)
-    _check_classes(wanted, sensitivity, prevalence)
+    _check_classes(wanted, sensitivity, prevalence, guarded=guarded)
     collection = collect(folders, suite)
     of_tasks = [entry for entry in collection.entries if entry.result.task in wanted and not entry.result.external]
     if not of_tasks:
@@ -67,15 +70,18 @@ def choose(
     check_views(constraints.views, found)
     excluded: dict[str, list[str]] = {name: [reason] for name, reason in unfit.items()}
     kept: list[Candidate] = []
+    limits = replace(constraints, card=common_card(found)) if constraints.min_rate is not None else constraints
     for one in found:
-        if reasons := refusals(one, constraints):
+        if reasons := refusals(one, limits):
             excluded[one.name] = reasons
         else:
             kept.append(one)
     tasks = tuple(name for name in wanted if all(name in one.validation for one in found)) if found else tuple(wanted)
     decision = decide({name: {one.name: one.validation[name] for one in kept} for name in tasks if kept}, label)
     chosen = cheapest(kept, decision.best)
-    points, notes = _points(chosen, tasks, SENSITIVITY if sensitivity is None else sensitivity, prevalence)
+    points, notes = _points(
+        chosen, tasks, SENSITIVITY if sensitivity is None else sensitivity, prevalence, guarded=guarded
+    )
     left = [name for name in wanted if name not in tasks]
     notes += [f"no model has answers for the validation patients of {', '.join(left)}: left out"] if left else []
     suites = sorted({entry.suite or "no suite" for entry in entries})
@@ -100,7 +106,7 @@ def choose(
     if kept and chosen is None and decision.best:
         notes.append("no cost of the best models is known, so none is chosen as the cheapest: encode them again")
     return ModelChoice(
-        tasks, label, constraints, excluded, tuple(kept), decision, chosen, tuple(points), tuple(notes), tuple(tested)
+        tasks, label, limits, excluded, tuple(kept), decision, chosen, tuple(points), tuple(notes), tuple(tested)
     ), collection
 
 
@@ -151,13 +157,23 @@ def _tasks(suite: str, task: str) -> tuple[str, ...]:
     return suite_tasks(suite)
 
 
-def _check_classes(tasks: Sequence[str], sensitivity: float | None, prevalence: float) -> None:
-    """Refuse settings of the operating point where no task has two classes."""
-    given = {"sensitivity": sensitivity, "prevalence": None if math.isnan(prevalence) else prevalence}
+def _check_classes(
+    tasks: Sequence[str], sensitivity: float | None, prevalence: float, *, guarded: bool = False
+) -> None:
+    """Refuse settings of the operating point where no task has two classes, and a bound that no threshold reaches."""
+    given = {
+        "sensitivity": None if sensitivity is None else f" {sensitivity:g}",
+        "prevalence": None if math.isnan(prevalence) else f" {prevalence:g}",
+        "guarded": "" if guarded else None,
+    }
+    if guarded and sensitivity == 1:
+        raise BadConfig(
+            "--guarded --sensitivity 1: no number of patients has a lower bound of 1. Give a fraction below 1."
+        )
     for name, value in given.items():
         if value is not None and not any(catalog.task(one).rules.two_classes for one in tasks):
             raise BadConfig(
-                f"--{name} {value:g} applies to tasks of two classes, and {', '.join(tasks)} has none. Leave it out."
+                f"--{name}{value} applies to tasks of two classes, and {', '.join(tasks)} has none. Leave it out."
             )
 
 
@@ -177,7 +193,7 @@ def _protocol(entries: Sequence[ResultEntry], asked: str) -> str:
 
 
 def _points(
-    chosen: Candidate | None, tasks: Sequence[str], sensitivity: float, prevalence: float
+    chosen: Candidate | None, tasks: Sequence[str], sensitivity: float, prevalence: float, *, guarded: bool = False
 ) -> tuple[list[OperatingPoint], list[str]]:
     """Return operating points of the chosen model and the reasons for missing ones."""
     points, notes = [], []
@@ -186,9 +202,8 @@ def _points(
         if not catalog.task(name).rules.two_classes:
             continue
         try:
-            points.append(
-                operating_point(chosen.validation[name], predictions_of(chosen.entries[name]), sensitivity, prevalence)
-            )
+            test = predictions_of(chosen.entries[name])
+            points.append(operating_point(chosen.validation[name], test, sensitivity, prevalence, guarded=guarded))
         except BadPredictions as error:
             notes.append(f"no operating point: {error}")
     return points, notes

@@ -367,6 +367,29 @@ def test_rate_counts_cpu_time_only(results, tmp_path):
     assert "lab/busy" not in found and "no CPU time" in found["lab/unmeasured"]
 
 
+def test_rate_on_a_gpu_counts_on_one_card_only(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+    results, raw = tmp_path / "results", write_folder(tmp_path)
+    cost, other = COSTS["lab/large"], replace(GPU, device="cuda: another card")
+    for name, timing in (("fast", GPU), ("slow", replace(GPU, seconds=1.0))):
+        save(results, raw, f"lab/{name}", replace(cost, timings=(timing,)))
+    found, words = excluded(results, min_rate=10.0), "0.98 recordings per second on cuda: a card, 10 asked for"
+    assert set(found) == {"lab/slow"} and words in found["lab/slow"]
+    choice, _ = choose([results], task=TASK, constraints=Constraints(min_rate=10.0))
+    assert choice.constraints.words == ["10 recordings per second on cuda: a card"]
+    save(results, raw, "lab/elsewhere", replace(cost, timings=(other,)))
+    found = excluded(results, min_rate=10.0)
+    assert set(found) == {"lab/fast", "lab/slow", "lab/elsewhere"} and "no card in common" in found["lab/fast"]
+
+
+def test_guarded_threshold_on_the_command_line(results, capsys):
+    assert main(["choose", str(results), "--task", TASK, "--sensitivity", "0.8", "--guarded"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "the one-sided 95 % lower bound of the sensitivity reaches 80 %" in shown or "no operating point" in shown
+    assert main(["choose", str(results), "--task", TASK, "--sensitivity", "1", "--guarded"]) != 0
+    assert "no number of patients has a lower bound of 1" in capsys.readouterr().err
+
+
 def test_validation_answers_come_with_those_of_refits(tmp_path, monkeypatch):
     """Check that refits of the validation patients have the draws of the result."""
     monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")

@@ -90,6 +90,18 @@ def test_guarded_threshold_has_an_exact_lower_bound():
         guarded_threshold(scores[:28], truth[:28], 0.9)
 
 
+def test_guarded_operating_point_reaches_a_bound_on_validation_patients():
+    rng = np.random.default_rng(3)
+    truth = (rng.random(200) < 0.4).astype(int)
+    held = answers(truth, np.clip(0.4 + 0.3 * truth + 0.15 * rng.normal(size=200), 0, 1))
+    plain, guarded = (operating_point(held, held, 0.8, guarded=one) for one in (False, True))
+    probabilities = held.sample().probabilities[:, 1]
+    assert guarded.guarded and guarded.threshold == guarded_threshold(probabilities, truth, 0.8) < plain.threshold
+    assert guarded.reached > plain.reached >= 0.8
+    with pytest.raises(BadPredictions, match=r"toy/sick: 3 positive validation patients.*at least 14 are needed"):
+        operating_point(answers([1, 1, 1, 0], [0.9, 0.8, 0.7, 0.2]), held, 0.8, guarded=True)
+
+
 def test_without_prevalence_only_rates():
     point = operating_point(answers([1, 0], [0.7, 0.2]), answers([1, 0] * 10, [0.7, 0.2] * 10), 0.9)
     assert point.sensitivity[0] == point.specificity[0] == 1 and point.sensitivity[1] < 0.9
