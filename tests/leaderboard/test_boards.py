@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cardiobench.leaderboard import table
@@ -12,6 +13,7 @@ from cardiobench.leaderboard.state import replaced, settle
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.cost import Cost
 from cardiobench.results.score_result import EXTERNAL
+from cardiobench.scoring.unpaired import decide_unpaired
 from tests.hub.results import consistent
 
 COST = Cost(768, 3072.0, "fp32", 20_000_000, 4e9)
@@ -46,6 +48,36 @@ def test_overview_counts_tasks_that_distinguish_two_rows():
     tied = [one for one in entries if one.result.task == OTHER]
     _, rows = row_standings(tied, table.kinds(collected(*tied))[0])
     assert [(one.row.model, one.place.text) for one in rows] == [("x/x", "1–2"), ("y/y", "1–2")]
+
+
+@pytest.mark.parametrize("tasks", [(TASK,), (TASK, OTHER), (TASK, OTHER, "hmc_qu/view")], ids=len)
+def test_another_model_changes_other_pairs_by_the_correction_only(tasks):
+    """Add a model with fewer, equal or more tasks than two others."""
+    rng = np.random.default_rng(len(tasks))
+    names = ["a/a", "b/b", "c/c"]
+    for gap in (0.0, 0.04, 0.05, 0.3):
+        values = {name: 0.6 + gap * place + 0.01 * rng.normal() for place, name in enumerate(names[:2])}
+        rows = [{task: entry(name, values[name], task).result for task in (TASK, OTHER)} for name in names[:2]]
+        new = {task: entry("c/c", float(rng.uniform(0.3, 0.9)), task).result for task in tasks}
+        before, after = decide_unpaired(names[:2], rows), decide_unpaired(names, [*rows, new])
+        kept = after.differences[0]
+        for field in ("difference", "se", "freedom", "answers_only"):
+            was, now = (getattr(one, field)[0, 1] for one in (before.differences[0], kept))
+            assert was == pytest.approx(now, nan_ok=True)
+        assert before.pairs == 1 < after.pairs == 3
+        p_value = before.p_values[0, 0, 1]
+        assert p_value <= after.p_values[0, 0, 1] <= min(1, 3 * p_value)
+        assert before.sentence("a/a", "b/b").partition(" (")[0] == after.sentence("a/a", "b/b").partition(" (")[0] or (
+            p_value < 0.05 <= after.p_values[0, 0, 1]
+        )
+        assert "all 3 pairs corrected together" in after.sentence("a/a", "b/b")
+
+
+def test_result_of_older_rules_beside_new_ones_has_no_place():
+    old = entry("a/a", 0.9)
+    old = replace(old, result=replace(old.result, rules=old.result.rules - 1))
+    found = table.scores(collected(old, entry("b/b", 0.5), entry("c/c", 0.8)), TASK)
+    assert dict(zip(found.texts("model"), found.texts("place"), strict=True)) == {"c/c": "1", "b/b": "2", "a/a": ""}
 
 
 def test_other_conditions_are_references_and_not_ranked():

@@ -93,3 +93,11 @@ def test_protocols_that_need_recordings_have_the_same_rule(name):
     expected = {SEEDS: issubclass(kind, EnsembleProtocol), ANSWERS: not issubclass(kind, PredictionProtocol)}
     expected[TEST] = not expected[ANSWERS] and not protocol(name).reads_training("")
     assert expected[COVERS[name]]
+
+
+def test_probe_beside_knn_of_one_model(prompt_file):  # noqa: F811
+    """Both are refitted on the same draws, so that one protocol can be called better for this model."""
+    probe, knn = (answers(protocol(name), "", True, prompt_file) for name in ("probe", "knn"))
+    assert probe.refits.draws == knn.refits.draws
+    found = compare(probe, replace(knn, source="by neighbours"), resamples=200)
+    assert (found.covers, found.refits) == (BOTH, 20) and found.outcome in ("undecided", "equivalent")
