@@ -23,10 +23,15 @@ def false_verdicts(results: Sequence[ScoreResult]) -> str:
     families = {(_model(one), one.verdict.family) for one in tested if one.verdict.family}
     single = sum(not one.verdict.family for one in tested)
     models, protocols = len({one.model["name"] for one in tested}), len({one.label for one in tested})
+    kinds = {
+        f"{_count(len(families), 'family', 'families')} corrected together": families,
+        _count(single, "exploratory result"): single,
+    }
+    each = " and ".join(text for text, there in kinds.items() if there)
     return (
         f"This page holds {_count(len(tested), 'verdict')} on {_count(models, 'model')} and {_count(protocols, 'protocol')}: "
-        f"{_count(len(families), 'family', 'families')} corrected together and {_count(single, 'exploratory result')}, each at level {LEVEL:g}. "
-        f"If no model carried information, at most about {LEVEL * (len(families) + single):.2g} of them would be above the floor by noise alone."
+        f"{each}, {'each ' if len(families) + single > 1 else ''}at level {LEVEL:g}. "
+        f"If no model carried information, at most about {LEVEL * (len(families) + single):.2g} of these would be above the floor by noise alone."
     )
 
 

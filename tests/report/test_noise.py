@@ -22,7 +22,11 @@ def test_families_count_once_and_exploratory_results_each():
     others = [consistent(task=task, model=models[0], protocol="knn") for task in (*tasks, "cardiacnet/pah")]
     text = false_verdicts([*primary, *others])
     assert "7 verdicts on 2 models and 2 protocols: 2 families corrected together and 3 exploratory results" in text
-    assert "at most about 0.25 of them" in text
+    assert "each at level 0.05" in text and "at most about 0.25 of these" in text
+    assert "2 verdicts on 1 model and 1 protocol: 1 family corrected together, at level 0.05." in false_verdicts(
+        primary[:2]
+    )
+    assert ": 1 exploratory result, at level 0.05." in false_verdicts(others[:1])
     untested = replace(others[0], verdict=replace(others[0].verdict, p_value=nan))
     assert false_verdicts([untested]) == false_verdicts([]) == ""
     board = table.noise(Collection(tuple(ResultEntry(Path("r.json"), one) for one in (*primary, *others))))
