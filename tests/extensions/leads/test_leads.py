@@ -22,7 +22,7 @@ from cardiobench.extensions.leads.lead_set import parse_leads
 from cardiobench.extensions.leads.loss import split_label
 from cardiobench.hub.eval_results import primary_protocol
 from cardiobench.hub.naming import SAFE
-from cardiobench.leaderboard.rebuild import _has_variant
+from cardiobench.leaderboard.rebuild import has_variant
 from cardiobench.leaderboard.table import scores
 from cardiobench.models.custom import BaseEncoder, loaded
 from cardiobench.protocols import protocol
@@ -300,11 +300,11 @@ def test_results_of_other_data_or_draws_are_not_compared(planted):
 
 def test_submission_is_verified_under_the_lead_set():
     knn, ecg, echo = protocol("knn"), catalog.task("ptb_xl_sample/cd"), catalog.task("phantom_echo/ef")
-    assert _has_variant(knn, ecg, "leads=I,II") and _has_variant(knn, ecg, "leads=I+zero_filled")
+    assert has_variant(knn, ecg, "leads=I,II") and has_variant(knn, ecg, "leads=I+zero_filled")
     assert (
-        not _has_variant(knn, ecg, "leads=V7")
-        and not _has_variant(knn, ecg, "leads")
-        and not _has_variant(knn, echo, "leads=I")
+        not has_variant(knn, ecg, "leads=V7")
+        and not has_variant(knn, ecg, "leads")
+        and not has_variant(knn, echo, "leads=I")
     )
 
 

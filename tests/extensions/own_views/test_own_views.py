@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.extensions.own_views.condition import apply
-from cardiobench.leaderboard.rebuild import _has_variant
+from cardiobench.leaderboard.rebuild import has_variant
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.results.score_result import ScoreResult
@@ -96,9 +96,9 @@ def test_a_value_is_refused_before_any_work(tmp_path):
 
 def test_submission_is_verified_under_the_variant_of_the_condition():
     knn = protocol("knn")
-    assert _has_variant(knn, TASK, "own_views") and not _has_variant(knn, TASK, "own_views=PLAX")
-    assert not _has_variant(knn, catalog.task("tmed2/view"), "own_views"), "not applicable"
-    assert not _has_variant(knn, TASK, "mine.own_views")
+    assert has_variant(knn, TASK, "own_views") and not has_variant(knn, TASK, "own_views=PLAX")
+    assert not has_variant(knn, catalog.task("tmed2/view"), "own_views"), "not applicable"
+    assert not has_variant(knn, TASK, "mine.own_views")
 
 
 @pytest.mark.slow
