@@ -100,7 +100,9 @@ def test_intervals_equal_results_and_compare(task):
     assert found.covers == known.covers == "test and training patients"
     alone = compare(*(replace(joined[name], refits=None) for name in "ab"), resamples=100)
     assert found.high - found.low > alone.high - alone.low
-    assert (found.value, found.low, found.high) == pytest.approx((known.difference, known.low, known.high), abs=1e-12)
+    assert found.value == pytest.approx(known.difference, abs=1e-12)
+    # Answers of refits are kept in single precision.
+    assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=1e-5)
 
 
 def test_fewer_than_ten_patients_have_no_interval():
