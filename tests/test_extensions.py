@@ -1,4 +1,4 @@
-"""Check that each folder below cardiobench/extensions can be deleted with its tests, and the rest still works."""
+"""Check that each extension, dataset and metric can be deleted with its tests, and the rest still works."""
 
 import ast
 import os
@@ -12,13 +12,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from cardiobench.core import plugins
+from cardiobench.cli.main import main
+from cardiobench.core import plugins, resources
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.extensions import Extension, contributions, extensions
+from cardiobench.data.catalog import list_datasets
+from cardiobench.metrics.load import own_metrics
 from cardiobench.protocols import protocol_class
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.testing import check_extension
-from tests.without_extensions import copy_without, own_extensions
+from tests.without_extensions import KEPT, RANKING, ROOT, copy_without, names_deleted, names_in, own_extensions
 
 NAMES = own_extensions()
 # Words with other meanings: a loss of information, a row of a table, a heading, a layer of a network.
@@ -126,13 +129,68 @@ def test_deleted_sets_distinguish_every_two_extensions():
         assert left == {*NAMES} - {one}
 
 
+def run_without(tmp_path, names=(), **left_out):
+    """Check in another process that a copy of the checkout works without some folders."""
+    copy = copy_without(names, tmp_path / "copy", **left_out)
+    env = {**os.environ, "PYTHONPATH": str(copy), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    deleted = [*names, *(name for chosen in left_out.values() for name in chosen)]
+    line = [sys.executable, "-m", "tests.rest_works", str(tmp_path / "out"), *deleted]
+    done = subprocess.run(line, cwd=copy, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "without: works" in done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("names", covering_sets(NAMES), ids=lambda names: "+".join(names)[:40])
 def test_core_works_without_an_extension(tmp_path, names):
     """Delete some extensions; `make test-core` runs the quick tests without any."""
-    copy = copy_without(names, tmp_path / "copy")
-    env = {**os.environ, "PYTHONPATH": str(copy), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    line = [sys.executable, "-m", "tests.rest_works", str(tmp_path / "out"), *names]
-    done = subprocess.run(line, cwd=copy, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "without: works" in done.stdout
+    run_without(tmp_path, names)
+
+
+DATASETS = [name for name in names_in("hf_datasets") if name not in KEPT]
+METRICS = [name for name in names_in("hf_metrics") if name not in RANKING]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [DATASETS, DATASETS[::2], DATASETS[1::2]], ids=["all", "even", "odd"])
+def test_rest_works_without_datasets(tmp_path, names):
+    run_without(tmp_path, datasets=names)
+
+
+@pytest.mark.slow
+def test_rest_works_without_metrics(tmp_path):
+    run_without(tmp_path, metrics=METRICS)
+
+
+@pytest.mark.parametrize(("place", "name"), [("hf_datasets", "georgia"), ("hf_metrics", "subgroup_gap")])
+def test_deleted_folder_is_not_listed_and_the_rest_is(place, name, tmp_path, monkeypatch, capsys):
+    """Delete one dataset and one metric from a copy of links; slow tests delete several from a copy of the checkout."""
+    before = {"hf_datasets": list_datasets(), "hf_metrics": own_metrics()}
+    for home in ("hf_datasets", "hf_metrics", "model_cards"):
+        (tmp_path / home).mkdir()
+        for path in (ROOT / home).iterdir():
+            if (home, path.name) != (place, name):
+                (tmp_path / home / path.name).symlink_to(path)
+    monkeypatch.setattr(resources, "PACKAGE", tmp_path / "cardiobench")
+    after = {"hf_datasets": list_datasets(), "hf_metrics": own_metrics()}
+    assert {home: {*before[home]} - {*after[home]} for home in before} == {
+        home: {name} if home == place else set() for home in before
+    }
+    assert main(["list"]) == 0 and f" {name}:" not in capsys.readouterr().out
+
+
+def test_tests_that_use_a_deleted_folder_are_not_collected(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.without_extensions.deleted", lambda: frozenset({"georgia"}))
+    names_deleted.cache_clear()
+    for text, left_out in (
+        ("open_dataset('georgia')", True),
+        ("task = 'georgia/cd'", True),
+        ("georgian = 'not_georgia'", False),
+        ("from tests.faults import releases", True),
+        ("from tests.faults.releases import Place", True),
+        ("from tests.skips import unlisted_skips", False),
+    ):
+        file = tmp_path / f"test_{left_out}_{len(text)}.py"
+        file.write_text(text)
+        assert names_deleted(file) == left_out, text
+    names_deleted.cache_clear()

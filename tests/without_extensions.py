@@ -1,19 +1,29 @@
-"""Copy the checkout without some extensions: `python -m tests.without_extensions OUT` leaves out all of them."""
+"""Copy the checkout without some folders: `python -m tests.without_extensions OUT` leaves out all extensions."""
 
+import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from cardiobench.core.extensions import PACKAGE
 
 ROOT = Path(__file__).parents[1]
+KEPT = {"phantom_ecg", "phantom_echo", "ptb_xl_sample"}
+"""Datasets that come with the package. The demo, the trial of a model and most tests run on them."""
+RANKING = {"auroc_macro", "dice", "f1_macro", "landmark_error", "mae"}
+"""Metrics that rank models on a task; deleting one also deletes the tasks that list it."""
+PLACES = {"dataset": "hf_datasets", "metric": "hf_metrics"}
 
 
-def copy_without(names: Iterable[str], out: Path) -> Path:
-    """Copy files tracked by git, and new ones, without some extensions and their tests; return the folder."""
+def copy_without(names: Iterable[str], out: Path, *, datasets: Iterable[str] = (), metrics: Iterable[str] = ()) -> Path:
+    """Copy files tracked by git, and new ones, without some extensions, datasets and metrics and their tests."""
     left_out = [f"{place}/{name}/" for name in names for place in ("cardiobench/extensions", "tests/extensions")]
+    for home, chosen in (("hf_datasets", datasets), ("hf_metrics", metrics)):
+        left_out += [f"{place}/{name}/" for name in chosen for place in (home, f"tests/{home}")]
     git = ("git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     listed = subprocess.run(git, capture_output=True, text=True, check=True).stdout.split("\0")
     for file in listed:
@@ -26,6 +36,36 @@ def copy_without(names: Iterable[str], out: Path) -> Path:
 def own_extensions() -> tuple[str, ...]:
     """Return the names of the extensions that are folders of this package."""
     return tuple(sorted(path.parent.name for path in (ROOT / PACKAGE.replace(".", "/")).glob("*/__init__.py")))
+
+
+def names_in(place: str) -> tuple[str, ...]:
+    """Return the names of the folders in `hf_datasets` or `hf_metrics`."""
+    return tuple(sorted(path.parent.name for path in (ROOT / place).glob("*/README.md")))
+
+
+@cache
+def deleted() -> frozenset[str]:
+    """Return the datasets and metrics that the recorded versions list and whose folder was deleted."""
+    recorded = json.loads((ROOT / "tests" / "golden" / "versions.json").read_text("utf-8"))["versions"]
+    parts = [name.split(" ", 1) for name in recorded if name.startswith(("dataset ", "metric "))]
+    return frozenset(name for kind, name in parts if not (ROOT / PLACES[kind] / name / "README.md").is_file())
+
+
+@cache
+def names_deleted(path: Path) -> bool:
+    """Return whether a test file, or a module of tests that it imports, names a deleted dataset or metric as a text.
+
+    Such tests use the folder as an example, and are not collected without it.
+    """
+    text = path.read_text("utf-8")
+    if deleted() and re.search(rf"""(?<![\w-])({"|".join(map(re.escape, deleted()))})(?![\w-])""", text):
+        return True
+    imported = re.findall(r"^\s*from (tests(?:\.\w+)*) import ([\w, ]+)", text, re.MULTILINE)
+    modules = [[*module.split("."), name.strip()] for module, names in imported for name in names.split(",")]
+    files = [
+        ROOT.joinpath(*parts[:end]).with_suffix(".py") for parts in modules for end in (len(parts), len(parts) - 1)
+    ]
+    return any(names_deleted(file) for file in files if file.is_file() and file != path)
 
 
 if __name__ == "__main__":

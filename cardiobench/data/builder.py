@@ -39,6 +39,8 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     """
 
     SPEC: ClassVar[DatasetSpec]
+    FOLDER: ClassVar[str] = ""
+    """Usual name of the raw folder; by default that of the dataset."""
 
     # ---- Contents of a dataset ------------------------------------------------------------------------------------
 
@@ -155,7 +157,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         spec = cls.SPEC
         if spec.generated:
             return None
-        folders = candidate_dirs(spec.name, data_dir)
+        folders = candidate_dirs(cls.FOLDER or spec.name, data_dir)
         for folder in folders:
             if any((folder / mark).exists() for mark in spec.detect_files):
                 return folder
@@ -219,9 +221,10 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     def __init_subclass__(cls):
         super().__init_subclass__()
-        if cls.SPEC.configs:
+        spec = getattr(cls, "SPEC", None)  # A base class of several datasets has none.
+        if spec and spec.configs:
             cls.BUILDER_CONFIGS = [
-                datasets.BuilderConfig(name, version=cls.VERSION) for name in (DEFAULT, *cls.SPEC.configs)
+                datasets.BuilderConfig(name, version=cls.VERSION) for name in (DEFAULT, *spec.configs)
             ]
             cls.DEFAULT_CONFIG_NAME = DEFAULT
 

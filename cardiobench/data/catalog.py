@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from cardiobench.core import extensions, plugins, resources
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, MissingData
 from cardiobench.core.file_state import FileState, file_state, state_or_none
 from cardiobench.core.registry import check_text, unknown_name
 from cardiobench.core.user_code import user_code
@@ -135,6 +135,18 @@ def import_file(module_name: str, path: Path, *passing: type[Exception]) -> Modu
 def spec(name: str) -> DatasetSpec:
     """Return the spec of a dataset."""
     return builder(name).SPEC
+
+
+def generated_dataset(modality: Modality) -> str:
+    """Return the first dataset of generated recordings of a modality.
+
+    Raises:
+        MissingData: There is none, because its folder was deleted.
+    """
+    for name in list_datasets():
+        if is_own(name) and spec(name).generated and spec(name).modality == modality:
+            return name
+    raise MissingData(f"there is no dataset of generated {modality} recordings. Install cardiobench again.")
 
 
 def list_tasks() -> tuple[str, ...]:

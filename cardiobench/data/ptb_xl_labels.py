@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core.resources import folder
 from cardiobench.data.release_counts import expected_counts
 from cardiobench.tasks.labels import label_set
 
@@ -86,8 +85,8 @@ def granularities() -> dict[str, dict[str, str]]:
 
 
 def statements_file() -> Path:
-    """Return the path of `scp_statements.csv` of the release, which is bundled with the sample."""
-    return folder("hf_datasets") / "ptb_xl_sample" / "data" / "scp_statements.csv"
+    """Return the path of `scp_statements.csv` of the release (CC BY 4.0)."""
+    return Path(__file__).with_name("scp_statements.csv")
 
 
 @cache

@@ -25,11 +25,11 @@ TARGETS = {
 LIMITS = {"ms": (0.0, 3000.0), "bpm": (0.0, 400.0)}
 
 
-def interval_tasks(groups: tuple[Group, ...]) -> tuple[Task, ...]:
-    """Return the tasks of the five measurements; without PTB-XL+ their rows have no labels."""
+def interval_tasks(dataset: str, groups: tuple[Group, ...]) -> tuple[Task, ...]:
+    """Return the tasks of the five measurements of a dataset; without PTB-XL+ their rows have no labels."""
     return tuple(
         Task(
-            f"ptb_xl/{target}",
+            f"{dataset}/{target}",
             "regression",
             target,
             ("mae",),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import torch
 
 from cardiobench.core.errors import BadModel
+from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.data.open import open_dataset
@@ -19,9 +20,6 @@ from cardiobench.models.custom import networks_of
 from cardiobench.models.signal import at_rate
 from cardiobench.results.cost import short
 
-PHANTOMS = {"echo": "phantom_echo", "ecg": "phantom_ecg"}
-"""Modality -> dataset of generated recordings."""
-
 
 def try_model(model: LoadedModel, device: torch.device) -> Iterator[Finding]:
     """Yield the findings of a trial on a phantom of each modality; the first failure ends a modality.
@@ -32,7 +30,7 @@ def try_model(model: LoadedModel, device: torch.device) -> Iterator[Finding]:
     """
     for modality in model.modalities:
         try:
-            yield from _try(model, open_dataset(PHANTOMS[modality]), device)
+            yield from _try(model, open_dataset(catalog.generated_dataset(modality)), device)
         except BadModel as error:
             yield Finding(f"{modality}: stopped", str(error), "no error", good=False)
     yield from _network_lines(model.encoder, device)

@@ -5,29 +5,23 @@ import os
 from pathlib import Path
 
 from cardiobench.data import catalog
+from cardiobench.data.ptb_xl import PtbXlBuilder, release_spec
 
-_PtbXl = catalog.builder("ptb_xl")
 _NAME = "ptb_xl_sample"
-
-SPEC = dataclasses.replace(
-    _PtbXl.SPEC,
-    name=_NAME,
-    title="PTB-XL sample (bundled)",
-    access="https://physionet.org/content/ptb-xl/1.0.3/",
-    expected={"train": 48, "validation": 14, "test": 52},
-    tasks=tuple(
-        dataclasses.replace(task, name=f"{_NAME}/{task.target}") for task in _PtbXl.SPEC.tasks if task.target == "cd"
-    ),
-)
+_RELEASE = release_spec(_NAME, "PTB-XL sample (bundled)")
 
 
-class PtbXlSample(_PtbXl):  # type: ignore[valid-type, misc]  # builders are found by file, not by import
+class PtbXlSample(PtbXlBuilder):
     """Rows of the bundled records in the format of PTB-XL; folds 1-5 are train, 6 validation and 7-10 test.
 
     The split of the release (1-8, 9, 10) would leave only 18 test records.
     """
 
-    SPEC = SPEC
+    SPEC = dataclasses.replace(
+        _RELEASE,
+        expected={"train": 48, "validation": 14, "test": 52},
+        tasks=tuple(task for task in _RELEASE.tasks if task.target == "cd"),
+    )
 
     @classmethod
     def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path:

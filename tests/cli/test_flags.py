@@ -10,9 +10,9 @@ from cardiobench.cli.main import build_parser as build_all
 from cardiobench.core.config import RunConfig, ScoreConfig, flag_of
 
 # Flags that users have in their scripts. Removing one needs a message.
-SPELLINGS = """--model --tasks --protocols --prompts --profile --pooling --share --stress-patients --option --revision --weights
+SPELLINGS = """--model --tasks --protocols --prompts --profile --pooling --option --revision --weights
 --variant --trust-remote-code --list --data-dir --allow-missing --limit --output-dir --cache-dir --batch-size --workers
---precision --seed --resamples --overwrite --views --push-to-hub --sizes --classifiers --grids --backend --jobs --predictions --task
+--precision --seed --resamples --overwrite --push-to-hub --backend --jobs --predictions --task
 --references --metrics""".split()
 
 

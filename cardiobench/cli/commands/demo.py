@@ -26,6 +26,7 @@ MODELS = (
     "cardiobench/minirocket",
 )
 TASKS = ("ptb_xl_sample/cd", "phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/ef")
+"""Tasks of data that come with the package; those of a deleted dataset are left out."""
 
 ROWS = 12
 """Number of rows in the table; the report shows all results."""
@@ -46,13 +47,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print examples of extensions, run the evaluation, write the report, and return the exit code."""
     from cardiobench.core.console import Console
+    from cardiobench.data.catalog import list_datasets
     from cardiobench.results import formatting
     from cardiobench.runner.hooks import run_hooks
 
     folder, console = arguments.output_dir, Console()
     for part in chain.from_iterable(hooks.demo() for hooks in run_hooks()):
         console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
-    line = ["--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(folder)]
+    tasks = [name for name in TASKS if name.partition("/")[0] in list_datasets()]
+    line = ["--model", *MODELS, "--tasks", *tasks, "--output-dir", str(folder)]
     sys.stdout.write("$ python -m cardiobench.eval " + " ".join(line) + "\n")
     sys.stdout.flush()
     # In this process, because another one would import the same libraries again.
