@@ -16,12 +16,14 @@ from cardiobench.cli.main import main
 from cardiobench.core import plugins, resources
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.extensions import Extension, contributions, extensions
+from cardiobench.data import catalog
 from cardiobench.data.catalog import list_datasets
 from cardiobench.metrics.load import own_metrics
 from cardiobench.protocols import protocol_class
 from cardiobench.protocols.base import BaseProtocol
+from cardiobench.tasks.task import metrics_of
 from cardiobench.testing import check_extension
-from tests.without_extensions import KEPT, RANKING, ROOT, copy_without, names_deleted, names_in, own_extensions
+from tests.without_extensions import KEPT, ROOT, copy_without, names_deleted, names_in, own_extensions
 
 NAMES = own_extensions()
 # Words with other meanings: a loss of information, a row of a table, a heading, a layer of a network.
@@ -148,7 +150,6 @@ def test_core_works_without_an_extension(tmp_path, names):
 
 
 DATASETS = [name for name in names_in("hf_datasets") if name not in KEPT]
-METRICS = [name for name in names_in("hf_metrics") if name not in RANKING]
 
 
 @pytest.mark.slow
@@ -159,7 +160,12 @@ def test_rest_works_without_datasets(tmp_path, names):
 
 @pytest.mark.slow
 def test_rest_works_without_metrics(tmp_path):
-    run_without(tmp_path, metrics=METRICS)
+    """Metrics of a task or of its kind can only be deleted with their tasks."""
+    tasks = (*catalog.list_tasks(), *catalog.list_dense_tasks())
+    needed = {name for task in tasks for name in metrics_of(catalog.task(task))}
+    unused = [name for name in names_in("hf_metrics") if name not in needed]
+    assert {"linear_cka", "subgroup_gap"} <= {*unused}
+    run_without(tmp_path, metrics=unused)
 
 
 @pytest.mark.parametrize(("place", "name"), [("hf_datasets", "georgia"), ("hf_metrics", "subgroup_gap")])

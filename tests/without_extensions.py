@@ -14,8 +14,6 @@ from cardiobench.core.extensions import PACKAGE
 ROOT = Path(__file__).parents[1]
 KEPT = {"phantom_ecg", "phantom_echo", "ptb_xl_sample"}
 """Datasets that come with the package. The demo, the trial of a model and most tests run on them."""
-RANKING = {"auroc_macro", "dice", "f1_macro", "landmark_error", "mae"}
-"""Metrics that rank models on a task; deleting one also deletes the tasks that list it."""
 PLACES = {"dataset": "hf_datasets", "metric": "hf_metrics"}
 
 
