@@ -137,7 +137,7 @@ def spec(name: str) -> DatasetSpec:
     return builder(name).SPEC
 
 
-def generated_dataset(modality: Modality) -> str:
+def generated_dataset(modality: str) -> str:
     """Return the first dataset of generated recordings of a modality.
 
     Raises:

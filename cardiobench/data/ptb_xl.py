@@ -141,8 +141,9 @@ class PtbXlBuilder(CardioBuilder):
         return "train" if fold <= 8 else "validation" if fold == 9 else "test"
 
     @classmethod
-    def rows(cls, raw: Path) -> Iterator[dict]:
+    def rows(cls, raw: Path | None) -> Iterator[dict]:
         """Yield one row per record; `sex` is 0 = male, 1 = female in the release, and ages over 89 are hidden, as in 1.0.3."""
+        assert raw is not None, "the release is a folder"
         table = read_columns(raw / "ptbxl_database.csv", COLUMNS | {cls.FILENAME: text()})
         features = ptb_xl_plus.find_features(raw)
         intervals = ptb_xl_plus.measurements(features).to_dict("index") if features else {}
@@ -170,15 +171,17 @@ class PtbXlBuilder(CardioBuilder):
             }
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def findings(cls, raw: Path | None, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the disagreement between the algorithms of PTB-XL+, if it is available."""
+        assert raw is not None, "the release is a folder"
         features = ptb_xl_plus.find_features(raw)
         if features:
             yield from ptb_xl_plus.findings(features)
 
     @classmethod
-    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path | None, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the records that release 1.0.3 removed; if there are any, the copy is older."""
+        assert raw is not None, "the release is a folder"
         ids = read_columns(raw / "ptbxl_database.csv", {"ecg_id": COLUMNS["ecg_id"]})["ecg_id"]
         removed = tuple(f"{number:05d}" for number in sorted(REMOVED & set(ids)))
         return {"records that release 1.0.3 removed: this copy is older": removed} if removed else {}

@@ -1,5 +1,7 @@
 """Test the screen output of the demo: one line per model, a short table and a log."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from cardiobench.cli import eval as evaluation
@@ -28,7 +30,7 @@ def test_screen_shows_lines_and_log_everything(tmp_path, monkeypatch, capsys, co
 
 def test_extensions_print_before_the_run(tmp_path, monkeypatch, capsys):
     shown = ["A sentence.", PrintedTable("a table", ("a", "b"), [["1", "2"]])]
-    monkeypatch.setattr("cardiobench.core.extensions.hooks", lambda kind: [lambda: iter(shown)] * (kind == "demos"))
+    monkeypatch.setattr("cardiobench.runner.hooks.run_hooks", lambda: [SimpleNamespace(demo=lambda: iter(shown))])
     monkeypatch.setattr(demo, "run_quietly", lambda line, folder, console: 3)
     assert main(["demo", "--output-dir", str(tmp_path)]) == 3
     printed = capsys.readouterr().out
