@@ -52,7 +52,7 @@ def run_page(page: Path, folder: Path, capsys) -> list[str]:
 TUTORIALS = {
     "first_hour": (5, 2, "collapsed", "twin"),  # A constant prediction is told from a model.
     "my_model": (4, 1, "lab/mine", "results/report.html"),
-    "my_recordings": (4, 3, "my_hospital/block", "my_datasets/my_hospital/splits.csv"),
+    "my_recordings": (7, 6, "klinik/schenkelblock", "my_datasets/klinik/splits.csv"),
     "my_predictions": (6, 3, "theirs", "exported.parquet"),
 }
 OWN_DATA = ("first_hour", "my_recordings")
