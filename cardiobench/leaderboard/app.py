@@ -69,8 +69,9 @@ def build(
     """
     try:
         import gradio as gr
-    except ImportError:
-        raise MissingExtra("the leaderboard", "leaderboard", "gradio") from None
+    except ImportError as error:
+        # Gradio may be there and fail to import another package.
+        raise MissingExtra("the leaderboard", "leaderboard", (error.name or "gradio").partition(".")[0]) from error
     visitors = Visitors(views, reload)
     state, options = settle(views, {})
     controls: dict[str, Any] = {}

@@ -1,5 +1,6 @@
 """Test `cardiobench compare` on prediction files, stored results and both together."""
 
+import argparse
 import json
 import shutil
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 import cardiobench
+from cardiobench.cli.commands.compare import nothing_to_compare
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadConfig, BadPredictions, UnknownName
 from cardiobench.data import catalog
@@ -189,3 +191,13 @@ def test_stated_facts_about_a_model_are_checked():
     for name in ("../up", "a b", ".hidden"):
         with pytest.raises(BadConfig, match="is not a valid name"):
             describe_model(task, protocol_name=name)
+
+
+def test_results_of_a_dataset_that_is_not_known_name_the_flag():
+    arguments = argparse.Namespace(task=None, tasks=[], sources=[])
+    error = nothing_to_compare(arguments, [], {"my_hospital/block"})
+    assert (
+        "my_hospital/block, whose dataset is not known here. Give the folder of your datasets with --datasets-dir"
+        in str(error)
+    )
+    assert "no two models" in str(nothing_to_compare(arguments, [], {"ptb_xl/cd"}))

@@ -1,7 +1,7 @@
 """Implement `cardiobench compare`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +95,7 @@ def execute(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     if not pairs:
-        raise nothing_to_compare(arguments, left_out)
+        raise nothing_to_compare(arguments, left_out, {entry.result.task for entry in collection.entries})
     if arguments.json:
         console.json({"pairs": ranks.pair_table(pairs).to_dict("records"), "left_out": left_out})
     console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs))
@@ -162,14 +162,23 @@ def chosen_entries(
     ]
 
 
-def nothing_to_compare(arguments: argparse.Namespace, left_out: "Sequence[str]") -> "CardioBenchError":
-    """Return the error for a call without two comparable models."""
-    from cardiobench.core.errors import BadPredictions, MissingData
+def nothing_to_compare(
+    arguments: argparse.Namespace, left_out: "Sequence[str]", tasks: "Collection[str]"
+) -> "CardioBenchError":
+    """Return the error for a call without two comparable models, given the tasks of all results that were read."""
+    from cardiobench.core.errors import BadPredictions, MissingData, first_n
+    from cardiobench.data import catalog
 
     if left_out:
         return BadPredictions("nothing can be compared:\n  " + "\n  ".join(left_out))
     if arguments.task:
         return MissingData(f"there is only one result for {arguments.task}. Give a second file or folder.")
+    unknown = sorted(task for task in tasks if task.partition("/")[0] not in catalog.list_datasets())
+    if unknown and not arguments.tasks:
+        return MissingData(
+            f"the results are of {first_n(unknown)}, whose dataset is not known here. Give the folder of your datasets with "
+            "--datasets-dir."
+        )
     return MissingData(
         f"no two models in {' '.join(map(str, arguments.sources or ['results']))} have results for the same task and protocol. "
         "Evaluate another model into the same folder: python -m cardiobench.eval --model A B --output-dir ..."

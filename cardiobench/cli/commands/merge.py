@@ -25,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Merge the folders and return the exit code."""
+    from cardiobench.core.command import command
     from cardiobench.core.console import Console
     from cardiobench.core.errors import first_n
     from cardiobench.results.merge import merge
@@ -39,5 +40,5 @@ def execute(arguments: argparse.Namespace) -> int:
             f"{len(merged.bare)} results have no predictions: {first_n(merged.bare)}. If predictions are expected, copy that "
             "folder again and merge again."
         )
-    console.print(f"next: cardiobench report {arguments.out}")
+    console.print(f"next: {command('report', arguments.out)}")
     return 0

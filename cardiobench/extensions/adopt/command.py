@@ -163,6 +163,7 @@ def execute(arguments: argparse.Namespace) -> int:
     import sys
     from collections.abc import Sequence
 
+    from cardiobench.core.command import command
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
     from cardiobench.data.declared.dataset_file import is_name
@@ -202,12 +203,11 @@ def execute(arguments: argparse.Namespace) -> int:
     for path in (*written, *_sheet(request, proposal, written[0].parent / SHEET, console)):
         console.print(f"wrote {path}")
     task = f"{arguments.name}/{next(iter(proposal.declared.tasks))}"
+    own = ("--datasets-dir", arguments.out)
     if request.folder is None:
-        console.print(
-            f"score predictions: cardiobench eval --predictions FILE --task {task} --datasets-dir {arguments.out}"
-        )
-        return 0
-    console.print(f"evaluate a model: cardiobench eval --model ID --tasks {task} --datasets-dir {arguments.out}")
+        console.print(f"score predictions: {command('eval', '--predictions', 'FILE', '--task', task, *own)}")
+    else:
+        console.print(f"evaluate a model: {command('eval', '--model', 'ID', '--tasks', task, *own)}")
     return 0
 
 

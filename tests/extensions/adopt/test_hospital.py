@@ -1,6 +1,7 @@
 """Adopt a hospital's folder in one go: five formats, a German sheet, and every fault of a request in one message."""
 
 import re
+import shlex
 import unicodedata
 
 import numpy as np
@@ -306,3 +307,13 @@ def test_flags_about_recordings_contradict_their_absence(hospital, tmp_path, cap
     assert "the folder of the recordings is missing. Name it, or give --no-recordings" in said_by(capsys)
     assert main([*line[:1], str(hospital[1]), *line[1:], "--no-recordings"]) == 2
     assert "--no-recordings contradicts the folder" in said_by(capsys)
+
+
+def test_printed_command_works_for_a_folder_with_a_space_and_missing_rows(hospital, tmp_path, capsys):
+    table = hospital[0].copy()
+    table.loc[5, "Datei"] = "fehlt"
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(hospital[1], tmp_path / "labels.csv", tmp_path / "my own", *STATED, "--allow-missing") == 0
+    printed = re.search(r"evaluate a model: cardiobench (.*)", capsys.readouterr().out.replace("\n", " "))
+    line = ["cardiobench/constant" if word == "ID" else word for word in shlex.split(printed[1])]
+    assert main([*line, "--output-dir", str(tmp_path / "results")]) == 0
