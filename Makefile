@@ -20,7 +20,7 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(PYTEST) --dist loadgroup -m slow --ignore tests/leaderboard/test_changed_fields.py --ignore tests/versions $(TESTS)
 
-# The quick tests of a copy from which all extensions are deleted.
+# The quick tests of a copy from which all extensions and families of models are deleted.
 test-core: $(STAMP)
 	rm -rf .core && $(BIN)/python -m tests.without_extensions .core
 	cd .core && PYTHONPATH=$(CURDIR)/.core PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 \

@@ -51,7 +51,7 @@ def check(out: Path, names: set[str]) -> None:
     assert [*out.rglob("ptb_xl_sample__cd.json")]
     assert main(["report", str(out), "--out", str(out / "report")]) == 0
     collected = ["-q", "--collect-only", "-p", "no:cacheprovider"]
-    whole = ["tests"] if deleted() else ["tests/extensions"]
+    whole = ["tests"] if deleted() else ["tests/extensions", "tests/models"]
     assert pytest.main([*collected, *whole]) in (0, 5)
 
 

@@ -1,4 +1,4 @@
-"""Check that each extension, dataset and metric can be deleted with its tests, and the rest still works."""
+"""Check that each extension, dataset, metric and family of models can be deleted with its tests, and the rest still works."""
 
 import ast
 import os
@@ -14,18 +14,23 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.core import plugins, resources
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, BadModel
 from cardiobench.core.extensions import Extension, contributions, extensions
 from cardiobench.data import catalog
 from cardiobench.data.catalog import list_datasets
 from cardiobench.metrics.load import own_metrics
+from cardiobench.models.cards import card, find_card, list_models
+from cardiobench.models.registry import adapter
 from cardiobench.protocols import protocol_class
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.tasks.task import metrics_of
 from cardiobench.testing import check_extension
-from tests.without_extensions import KEPT, ROOT, copy_without, names_deleted, names_in, own_extensions
+from tests.without_extensions import (
+    KEPT, ROOT, cards_of, copy_without, names_deleted, names_in, own_extensions, own_families,
+)
 
 NAMES = own_extensions()
+FAMILIES = own_families()
 # Words with other meanings: a loss of information, a row of a table, a heading, a layer of a network.
 COMMON_WORDS = {
     *(
@@ -73,7 +78,7 @@ def test_two_extensions_with_one_protocol_are_refused(monkeypatch):
 
 def core_files(root: Path):
     for path in sorted((root / "cardiobench").rglob("*.py")):
-        if "extensions" not in path.relative_to(root / "cardiobench").parts:
+        if not {"extensions", "families"} & {*path.relative_to(root / "cardiobench").parts}:
             yield path
 
 
@@ -101,12 +106,52 @@ def test_core_code_names_no_extension(root):
     assert not found
 
 
+def test_core_code_names_no_family(root):
+    """Check identifiers and strings for the names of families and for the ids of their models."""
+    models = {path.stem.replace("__", "/") for name in FAMILIES for path in cards_of(name)}
+    named, found = {*FAMILIES, *models}, []
+    for path in core_files(root):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if any(name in text for name in named) else ():
+            word = getattr(node, WORD_OF.get(type(node), ""), None)
+            if isinstance(word, str) and (word in named or "models.families" in word):
+                found.append(f"{path.relative_to(root)}:{node.lineno}: {word}")
+    assert not found
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_family_has_its_adapter_cards_and_tests(name, root):
+    assert (root / "cardiobench" / "models" / "families" / name / "adapter.py").is_file()
+    assert cards_of(name), f"no model card names an adapter of {name}"
+    assert (root / "tests" / "models" / "families" / name / "checkpoint.py").is_file()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_registry_without_a_family(name, monkeypatch, tmp_path):
+    """Check that other models are found, and that a card whose family is gone says so."""
+    cards = {path.name for path in cards_of(name)}
+    for path in (ROOT / "model_cards").glob("*.md"):
+        if path.name not in cards:
+            (tmp_path / path.name).symlink_to(path)
+    package = f"cardiobench.models.families.{name}"
+    gone = card(next(path.stem.replace("__", "/") for path in cards_of(name)))
+    for module in [one for one in sys.modules if one == package or one.startswith(f"{package}.")]:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, package, None)
+    with monkeypatch.context() as patch:
+        patch.setattr(plugins, "folder", lambda kind: tmp_path)
+        assert f"{name}." not in "".join(card(one).adapter for one in list_models())
+        assert len(list_models()) >= 16 and find_card(gone.id) is None
+    with pytest.raises(BadModel, match=rf"there is no module {package}"):
+        adapter(gone.adapter)
+
+
 def test_core_tests_do_not_import_tests_of_extensions(root):
-    borrowed = re.compile(r"\b(tests|cardiobench)\.extensions\b")
+    borrowed = re.compile(r"\b(tests|cardiobench)\.(extensions|models\.families)\b")
     found = [
         str(path.relative_to(root))
         for path in sorted((root / "tests").rglob("*.py"))
-        if "extensions" not in path.relative_to(root / "tests").parts and path != Path(__file__)
+        if not {"extensions", "families"} & {*path.relative_to(root / "tests").parts} and path != Path(__file__)
         for line in path.read_text(encoding="utf-8").splitlines()
         if line.lstrip().startswith(("from ", "import ")) and borrowed.search(line)
     ]
@@ -145,8 +190,14 @@ def run_without(tmp_path, names=(), **left_out):
 @pytest.mark.slow
 @pytest.mark.parametrize("names", covering_sets(NAMES), ids=lambda names: "+".join(names)[:40])
 def test_core_works_without_an_extension(tmp_path, names):
-    """Delete some extensions; `make test-core` runs the quick tests without any."""
+    """Delete some extensions; `make test-core` runs the quick tests without any, and without families of models."""
     run_without(tmp_path, names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [FAMILIES, FAMILIES[::2], FAMILIES[1::2]], ids=["all", "even", "odd"])
+def test_rest_works_without_families(tmp_path, names):
+    run_without(tmp_path, families=names)
 
 
 DATASETS = [name for name in names_in("hf_datasets") if name not in KEPT]

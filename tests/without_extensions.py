@@ -1,4 +1,4 @@
-"""Copy the checkout without some folders: `python -m tests.without_extensions OUT` leaves out all extensions."""
+"""Copy the checkout without some folders: `python -m tests.without_extensions OUT` leaves out all extensions and families."""
 
 import json
 import re
@@ -14,14 +14,25 @@ from cardiobench.core.extensions import PACKAGE
 ROOT = Path(__file__).parents[1]
 KEPT = {"phantom_ecg", "phantom_echo", "ptb_xl_sample"}
 """Datasets that come with the package. The demo, the trial of a model and most tests run on them."""
+FAMILIES = "cardiobench.models.families"
 PLACES = {"dataset": "hf_datasets", "metric": "hf_metrics"}
 
 
-def copy_without(names: Iterable[str], out: Path, *, datasets: Iterable[str] = (), metrics: Iterable[str] = ()) -> Path:
-    """Copy files tracked by git, and new ones, without some extensions, datasets and metrics and their tests."""
+def copy_without(
+    names: Iterable[str],
+    out: Path,
+    *,
+    datasets: Iterable[str] = (),
+    metrics: Iterable[str] = (),
+    families: Iterable[str] = (),
+) -> Path:
+    """Copy files tracked by git, and new ones, without some extensions, datasets, metrics, families and their tests."""
     left_out = [f"{place}/{name}/" for name in names for place in ("cardiobench/extensions", "tests/extensions")]
     for home, chosen in (("hf_datasets", datasets), ("hf_metrics", metrics)):
         left_out += [f"{place}/{name}/" for name in chosen for place in (home, f"tests/{home}")]
+    for name in families:
+        left_out += [f"{place}/{name}/" for place in (FAMILIES.replace(".", "/"), "tests/models/families")]
+        left_out += [str(card.relative_to(ROOT)) for card in cards_of(name)]
     git = ("git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     listed = subprocess.run(git, capture_output=True, text=True, check=True).stdout.split("\0")
     for file in listed:
@@ -34,6 +45,17 @@ def copy_without(names: Iterable[str], out: Path, *, datasets: Iterable[str] = (
 def own_extensions() -> tuple[str, ...]:
     """Return the names of the extensions that are folders of this package."""
     return tuple(sorted(path.parent.name for path in (ROOT / PACKAGE.replace(".", "/")).glob("*/__init__.py")))
+
+
+def own_families() -> tuple[str, ...]:
+    """Return the names of the families of models that are folders of this package."""
+    return tuple(sorted(path.parent.name for path in (ROOT / FAMILIES.replace(".", "/")).glob("*/__init__.py")))
+
+
+def cards_of(family: str) -> list[Path]:
+    """Return the model cards that name the adapter of a family."""
+    line = f"\nadapter: {FAMILIES}.{family}."
+    return [path for path in sorted((ROOT / "model_cards").glob("*.md")) if line in path.read_text(encoding="utf-8")]
 
 
 def names_in(place: str) -> tuple[str, ...]:
@@ -67,4 +89,4 @@ def names_deleted(path: Path) -> bool:
 
 
 if __name__ == "__main__":
-    copy_without(own_extensions(), Path(sys.argv[1]))
+    copy_without(own_extensions(), Path(sys.argv[1]), families=own_families())

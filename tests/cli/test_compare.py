@@ -16,6 +16,7 @@ from cardiobench.data import catalog
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.external_model import describe_model
+from tests.models.checkpoints import change_card
 
 TASK = "ptb_xl_sample/cd"
 
@@ -172,7 +173,7 @@ def test_invalid_command_gives_one_message(folder, capsys, line, message):
     assert message in error and "Traceback" not in error
 
 
-def test_stated_facts_about_a_model_are_checked():
+def test_stated_facts_about_a_model_are_checked(monkeypatch):
     task = catalog.task(TASK)
     assert describe_model(task)["seen_in_pretraining"] is None
     for said, expected in (("none", False), (["ptb_xl_sample"], True), (["code15"], False), (True, True), ((), None)):
@@ -181,7 +182,8 @@ def test_stated_facts_about_a_model_are_checked():
         describe_model(task, seen_in_pretraining=["code_15"])
     with pytest.raises(BadConfig, match="'none' cannot be combined with code15"):
         describe_model(task, seen_in_pretraining=["none", "code15"])
-    known = "Edoardo-BS/hubert-ecg-base"
+    known = "cardiobench/minirocket"
+    change_card(monkeypatch, known, weights={}, seen=("ptb_xl", "ptb_xl_500", "ptb_xl_sample"))
     assert describe_model(task, model_name=known)["seen_in_pretraining"] is True
     with pytest.raises(BadConfig, match=rf"the card of {known} says that it saw ptb_xl_sample"):
         describe_model(task, model_name=known, seen_in_pretraining="none")

@@ -57,10 +57,15 @@ def test_quick_reads_no_weights(tmp_path):
     assert "truncated" in str(examine(ECHO_CLIP, weights=folder).problem)
 
 
+OUTSIDE = [
+    name for name in list_models() if not card(name).hub and card(name).adapter != NO_ADAPTER and card(name).weights
+]
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--model", "echonet/EchoPrime"], "is not on the Hub"),
+        *((["--model", name], "is not on the Hub") for name in OUTSIDE[:1]),
         (["--model", "bowang-lab/EchoJEPA"], "cannot be loaded"),
         (["--model", "org/name"], "is not in the Hugging Face cache"),
         (["--model", "pixel-motion"], "Did you mean 'cardiobench/pixel-motion'?"),

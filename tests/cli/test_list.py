@@ -32,7 +32,7 @@ def test_each_model_has_one_line_with_its_source(capsys):
         found = card(name)
         assert ("yes" if found.text else "no") in words and all(f"{target}" in first for target in found.native)
         assert name in second
-    assert "none; unknown: echonet_lvh" in first, "unknown facts of EchoPrime are not shown as 'none'"
+    assert "none; unknown: echonet_lvh" in first, "unknown facts of EchoCLIP are not shown as 'none'"
     said = " ".join(second.split())
     assert "gated; accept the terms" in said and "not available outside the authors" in said
 

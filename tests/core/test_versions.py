@@ -9,8 +9,9 @@ from cardiobench.core.resources import PACKAGE
 from cardiobench.core.versions import component_version, is_own, stated_versions
 from cardiobench.data.media import video
 from cardiobench.models.base import Encoder
+from cardiobench.models.baselines import random_xresnet1d101
 from cardiobench.models.custom import BaseEncoder
-from cardiobench.models.families.panecho import adapter as panecho
+from cardiobench.models.image import ImageTextEncoder
 from cardiobench.protocols import knn, list_protocols, protocol_class
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.linear import streamed
@@ -18,8 +19,9 @@ from cardiobench.protocols.linear import streamed
 
 def test_modules_classes_and_functions_state_versions():
     assert component_version(video) == "reader video 1"
-    assert component_version(panecho.PanEchoEncoder) == "adapter panecho 1 < encoder clip 1 < encoder network 1"
-    assert component_version(panecho.load) == component_version(partial(panecho.load, None)) == "adapter panecho 1"
+    assert component_version(ImageTextEncoder) == "encoder image 1 < encoder network 1"
+    load, stated = random_xresnet1d101.load, "adapter random-xresnet1d101 1"
+    assert component_version(load) == component_version(partial(load, None)) == stated
 
 
 def test_raising_a_version_changes_the_identity(monkeypatch):
@@ -37,7 +39,7 @@ def test_built_in_component_without_a_version_is_refused(component):
 def test_ids_do_not_depend_on_module_paths():
     """Check that no id repeats a module path or class name, because renaming those must not change the id."""
     stated = stated_versions()
-    assert {"reader video", "adapter panecho", "protocol probe", "scoring", "phantoms"} <= stated.keys()
+    assert {"reader video", "adapter random-vit", "protocol probe", "scoring", "phantoms"} <= stated.keys()
     assert all(isinstance(version, int) and version >= 1 for version in stated.values())
     assert not [name for name in stated if PACKAGE.name in name or "." in name or ":" in name]
 
@@ -85,4 +87,4 @@ def test_user_module_with_a_version_needs_an_id(tmp_path):
     assert component_version(module) != "None 1"  # Many modules use this constant name with another meaning.
     module.COMPONENT = "reader x"
     assert component_version(module) == "reader x 1"
-    assert not is_own(module) and is_own(video) and is_own(panecho.load)
+    assert not is_own(module) and is_own(video) and is_own(random_xresnet1d101.load)

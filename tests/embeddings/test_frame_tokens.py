@@ -8,7 +8,6 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.embeddings.frame_tokens import FrameTokens
 from cardiobench.models.baselines.pixel_patches import pixel_patches
-from cardiobench.models.families.panecho.adapter import PanEchoEncoder
 
 
 class Times:
@@ -46,6 +45,6 @@ def test_models_without_frame_times_are_refused():
     with pytest.raises(NotApplicable, match="encodes single frames"):
         FrameTokens(pixel_patches().encoder, moving=True)
     mixing = Times()
-    mixing.no_times_reason = PanEchoEncoder.no_times_reason
+    mixing.no_times_reason = "each of its images mixes three frames of a clip"
     with pytest.raises(NotApplicable, match="mixes three frames"):
         FrameTokens(mixing, moving=True)

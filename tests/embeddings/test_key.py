@@ -11,23 +11,20 @@ from cardiobench.data.media import ecg_wfdb, overlays, video
 from cardiobench.embeddings.key import READERS, embedding_key
 from cardiobench.models import from_transformers, image, network_encoder
 from cardiobench.models.base import LoadedModel
-from cardiobench.models.baselines import minirocket
+from cardiobench.models.baselines import minirocket, random_xresnet1d101
 from cardiobench.models.blocks import signal_encoder as encoder
-from cardiobench.models.families.ecg_jepa_weimann import adapter as ecg_jepa_weimann
 from cardiobench.models.load import load_model
-from tests.models.ecg import fake
 from tests.models.tiny import tiny_siglip
 
-SETS = {"siglip": "camus", "weimann": "ptb_xl", "minirocket": "ptb_xl", "pixel-motion": "echonet_dynamic"}
+SETS = {"siglip": "camus", "random": "ptb_xl", "minirocket": "ptb_xl", "pixel-motion": "echonet_dynamic"}
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory) -> dict[str, LoadedModel]:
     folder = tmp_path_factory.mktemp("models")
-    (folder / "weimann").mkdir()
     return {
         "siglip": load_model(str(tiny_siglip(folder / "siglip"))),
-        "weimann": load_model("kweimann/ECG-JEPA", weights=fake.jepa_weimann(folder / "weimann")),
+        "random": load_model("cardiobench/random-xresnet1d101"),
         "minirocket": load_model("cardiobench/minirocket"),
         "pixel-motion": load_model("cardiobench/pixel-motion"),
     }
@@ -41,7 +38,7 @@ def keys(models):
     return {name: embedding_key(model, dataset(SETS[name])) for name, model in models.items()}
 
 
-ECG, ECHO = {"weimann", "minirocket"}, {"siglip", "pixel-motion"}
+ECG, ECHO = {"random", "minirocket"}, {"siglip", "pixel-motion"}
 
 
 @pytest.mark.parametrize(
@@ -52,8 +49,8 @@ ECG, ECHO = {"weimann", "minirocket"}, {"siglip", "pixel-motion"}
         (from_transformers, {"siglip"}),
         (image, {"siglip"}),
         (network_encoder, {"siglip"}),
-        (encoder, {"weimann"}),
-        (ecg_jepa_weimann, {"weimann"}),
+        (encoder, {"random"}),
+        (random_xresnet1d101, {"random"}),
         (minirocket, {"minirocket"}),
         (overlays, set()),
     ],

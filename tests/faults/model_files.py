@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -10,11 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from cardiobench.core.resources import folder as package_folder
 from cardiobench.models.cards import read_card
-from cardiobench.models.families.echoprime.files import read_retrieval
-from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
 from tests.faults.place import Place
-from tests.models.echo.fake import candidate_bank, section_weights
 from tests.models.tiny import tiny_open_clip, tiny_siglip
 
 
@@ -34,23 +32,8 @@ def loaded(path: Path) -> object:
     return load_model(str(path.parent))
 
 
-def candidates(name: str) -> Callable[[Path], Path]:
-    """Return a function that writes EchoPrime's study bank and returns one of its files."""
-
-    def make(folder: Path) -> Path:
-        candidate_bank(folder)
-        section_weights(folder / "MIL_weights.csv")
-        return folder / name
-
-    return make
-
-
-def retrieval(path: Path) -> object:
-    return read_retrieval(given_files("echonet/EchoPrime", path.parent))
-
-
 def model_card(folder: Path) -> Path:
-    return Path(shutil.copy(package_folder("model_cards") / "CarDS-Yale__PanEcho.md", folder))
+    return Path(shutil.copy(package_folder("model_cards") / "mkaichristensen__echo-clip.md", folder))
 
 
 def sharded(name: str) -> Callable[[Path], Path]:
@@ -70,6 +53,13 @@ def sharded(name: str) -> Callable[[Path], Path]:
     return make
 
 
+def of_families() -> dict[str, Place]:
+    """Return the files of the families that have a `faults.py` in the folder of their tests."""
+    files = sorted((Path(__file__).parents[1] / "models" / "families").glob("*/faults.py"))
+    modules = [import_module(f"tests.models.families.{file.parent.name}.faults") for file in files]
+    return {name: place for module in modules for name, place in module.MODEL_FILES.items()}
+
+
 MODEL_FILES = {
     "config.json": Place(model_file("config.json"), loaded, "mapping"),
     "weights": Place(model_file("model.safetensors"), loaded),
@@ -83,8 +73,5 @@ MODEL_FILES = {
     "index of shards": Place(sharded("model.safetensors.index.json"), loaded, "mapping"),
     "shard of weights": Place(sharded("model-00001-of-00002.safetensors"), loaded),
     "model card of a folder": Place(model_card, read_card, "text"),
-    "candidate labels, a pickle": Place(candidates("candidate_labels.pkl"), retrieval),
-    "candidate embeddings": Place(candidates("candidate_embeddings_p1.pt"), retrieval),
-    "candidate studies": Place(candidates("candidate_studies.csv"), retrieval, "text"),
-    "section weights": Place(candidates("MIL_weights.csv"), retrieval, "text"),
+    **of_families(),
 }

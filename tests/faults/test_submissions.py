@@ -114,7 +114,7 @@ def primary(record):
 
 
 def real_seen(record):
-    record["model"]["name"] = "CarDS-Yale/PanEcho"
+    record["model"]["name"] = "facebook/dinov3-vitb16-pretrain-lvd1689m"
     record["seen_in_pretraining"] = True
 
 
@@ -151,7 +151,7 @@ def other_task(record):
 
 
 def name_like_another(record):
-    record["model"]["name"] = "CarDS\u2010Yale/PanEcho"
+    record["model"]["name"] = "facebook/dinov3\u2010vitb16-pretrain-lvd1689m"
 
 
 def name_of_a_person(record):

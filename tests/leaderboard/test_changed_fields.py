@@ -24,7 +24,7 @@ KINDS = {
     "regression": {"target": "ef", "protocol": "knn"},
     "binary": {"target": "sick"},
     "binary of a suite": {"target": "sick", "suite": "quick"},
-    "binary of a model with a card": {"target": "sick", "model": "CarDS-Yale/PanEcho"},
+    "binary of a model with a card": {"target": "sick", "model": "facebook/dinov3-vitb16-pretrain-lvd1689m"},
     "multiclass": {"target": "view", "protocol": "zero_shot"},
     "number": {"target": "ef"},
     "classes out of fold": {"target": "sick", "protocol": "cross_validation", "variant": "XS.best"},

@@ -17,7 +17,7 @@ from tests.leaderboard.submissions import COST, submit, write_dataset
 def submission(tmp_path, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
     plugins.add_folder("hf_datasets", write_dataset(tmp_path))
-    return submit(tmp_path, target="sick", model="CarDS-Yale/PanEcho")
+    return submit(tmp_path, target="sick", model="facebook/dinov3-vitb16-pretrain-lvd1689m")
 
 
 def problems(submission, **changes):
@@ -29,7 +29,7 @@ def problems(submission, **changes):
 def test_embedding_width_unknown_to_the_card_is_refused(submission):
     assert not problems(submission)
     assert problems(submission, width=512) == (
-        "cost width: 512 claimed, but the card of CarDS-Yale/PanEcho states 768",
+        "cost width: 512 claimed, but the card of facebook/dinov3-vitb16-pretrain-lvd1689m states 768",
     )
 
 

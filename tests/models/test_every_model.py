@@ -1,59 +1,22 @@
 """Test every registered library model on a tiny checkpoint: complete, in evaluation mode and deterministic."""
 
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 import pytest
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip
 from cardiobench.embeddings.extract import PartEncoder
 from cardiobench.models import cards
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.load import BY_FILES, NO_ADAPTER, load_model
-from tests.models.ecg.fake import FAKES
-from tests.models.tiny import seeded, tiny_open_clip, tiny_siglip
+from tests.models.checkpoints import CHECKPOINTS, TINY
 
 CPU = torch.device("cpu")
-
-
-def tiny_dinov3(folder):
-    import transformers
-
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
-    config = transformers.DINOv3ViTConfig(
-        **sizes, image_size=32, patch_size=8, num_register_tokens=4, attention_dropout=0.5, drop_path_rate=0.5
-    )
-    with seeded():
-        transformers.DINOv3ViTModel(config).save_pretrained(folder)
-    transformers.DINOv3ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
-    return folder
-
-
-TINY = {
-    "mkaichristensen/echo-clip": partial(tiny_open_clip, safe=False),
-    "mkaichristensen/echo-clip-r": partial(tiny_open_clip, safe=False),
-    "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224": partial(tiny_open_clip, text="bert", safe=False),
-    "facebook/dinov3-vits16-pretrain-lvd1689m": tiny_dinov3,
-    "facebook/dinov3-vitb16-pretrain-lvd1689m": tiny_dinov3,
-    "facebook/dinov3-vitl16-pretrain-lvd1689m": tiny_dinov3,
-    "google/siglip2-base-patch16-224": tiny_siglip,
-    "google/siglip2-base-patch16-512": tiny_siglip,
-    "google/medsiglip-448": tiny_siglip,
-}
-# Tested with their own checkpoints in tests/models/echo and tests/models/ecg.
-ELSEWHERE = {
-    "echonet/EchoPrime",
-    "CarDS-Yale/PanEcho",
-    "sekeun/EchoFM",
-    "facebookresearch/dinotxt-vitl16",
-    "Edoardo-BS/hubert-ecg-base",
-    "Edoardo-BS/hubert-ecg-large",
-    *FAKES,
-}
 
 
 @pytest.fixture
@@ -76,7 +39,7 @@ def clips():
 
 def test_every_registered_model_is_tested():
     loadable = {name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER}
-    assert loadable == set(TINY) | ELSEWHERE
+    assert loadable == set(CHECKPOINTS)
     assert {name for name in loadable if card(name).adapter == BY_FILES} == set(TINY)
 
 
@@ -129,3 +92,11 @@ def test_everything_offered_by_a_card_exists(made):
     offered = max(1, len(card(name).poolings)) * max(1, len(card(name).variants))
     for place in range(2):
         assert len({one[place] for one in seen}) == offered, "every choice has a separate key and folder"
+
+
+@pytest.mark.parametrize("name", ["bowang-lab/EchoJEPA", "siemens-healthineers/EchoVLM"])
+def test_models_without_public_weights_are_reported(name, tmp_path):
+    assert not card(name).public_weights and card(name).seen == ("mimic_iv_echo",)
+    for weights in (None, tmp_path):
+        with pytest.raises(BadModel, match="available outside the authors' group"):
+            load_model(name, weights=weights)

@@ -16,8 +16,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.models.files import digest, resolve_model_files
 from cardiobench.models.load import load_model
 from tests.models.checkpoints import change_card
-from tests.models.test_every_model import tiny_dinov3
-from tests.models.tiny import tiny_open_clip, tiny_timm
+from tests.models.tiny import tiny_dinov3, tiny_open_clip, tiny_timm
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -75,8 +74,8 @@ def test_not_in_the_cache_and_no_network(cache):
         load_model("org/other")
     assert "hf download org/other" in str(caught.value)
     assert "Did you mean" not in str(caught.value)
-    with pytest.raises(BadModel, match=r"Did you mean 'echonet/EchoPrime'\?"):
-        load_model("echonet/EchoPrim")
+    with pytest.raises(BadModel, match=r"Did you mean 'google/medsiglip-448'\?"):
+        load_model("google/medsiglip-44")
     with pytest.raises(BadModel, match="org/vit at revision v2 is not in the Hugging Face cache"):
         load_model("org/vit", revision="v2")
 

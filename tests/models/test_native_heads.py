@@ -1,24 +1,17 @@
 """Check that every `native:` entry of a card is a task target that its head predicts."""
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from cardiobench.data import catalog
-from cardiobench.data.media.types import Clip
 from cardiobench.data.open import open_dataset
 from cardiobench.data.twin import write_twin
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import NativeHeads
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.load import load_model
-from cardiobench.protocols.analysis import Perturbation
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.native import NativePrediction
-from cardiobench.runner.encode import PerturbedDataset
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 
 WITH_HEADS = [name for name in list_models() if card(name).native]
@@ -75,29 +68,3 @@ def test_native_heads_predict_their_tasks(name, datasets, tmp_path, monkeypatch)
             units = data.rows.loc[data.rows["split"] == "test", task.unit_column].nunique()
             assert len(output.values) == units > 0, task.name
             assert np.isfinite(output.values).all()
-
-
-@pytest.mark.parametrize("count", [18, *(pytest.param(count, marks=pytest.mark.slow) for count in (5, 76))])
-def test_frame_order_follows_network_input(count, tmp_path, monkeypatch):
-    """Check that PanEcho's clips are shuffled individually, so that each contains the same frames as before."""
-    change_card(monkeypatch, "CarDS-Yale/PanEcho")
-    with smaller_networks():
-        model = load_model("CarDS-Yale/PanEcho", weights=CHECKPOINTS["CarDS-Yale/PanEcho"](tmp_path))
-    levels = np.linspace(3, 250, count).astype(np.uint8)
-    clip = Clip(np.broadcast_to(levels[:, None, None, None], (count, 24, 24, 3)).copy(), np.arange(count), count)
-    dataset = SimpleNamespace(frame=pd.DataFrame({"id": ["a"]}), recording=lambda number, sampling=None: clip)
-
-    def order(count, severity, rng):
-        return rng.permutation(count)
-
-    def apply(clip, severity, rng):
-        return replace(clip, frames=clip.frames[order(len(clip.frames), severity, rng)])
-
-    shuffle = Perturbation("shuffle", 1.0, apply, order=order)
-    perturbed = PerturbedDataset(dataset, shuffle, 0, model.cut).recording(0, model.sampling)
-    before, after = (model.encoder.transform(one)[:, :, 0, 0, 0].numpy() for one in (clip, perturbed))
-    assert before.shape == after.shape and (before != after).any()
-    for one, other in zip(before, after, strict=True):
-        assert set(one) == set(other)
-    usual = PerturbedDataset(dataset, shuffle, 0).recording(0, model.sampling)
-    assert isinstance(usual, Clip)

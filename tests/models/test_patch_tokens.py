@@ -17,6 +17,13 @@ from cardiobench.runner.run import load
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 from tests.models.tiny import tiny_timm
 
+VIDEOS = {
+    "echonet/EchoPrime": (1, (8, 7, 7)),
+    "CarDS-Yale/PanEcho": (4, (4, 7, 7)),
+    "sekeun/EchoFM": (1, (8, 7, 7)),
+}
+"""Video model -> number of parts and grid of the stored tokens of a part."""
+
 
 class Clips:
     """Video encoder that cuts a recording into clips of `length` frames; tokens are the grey levels of a position."""
@@ -104,7 +111,7 @@ def test_user_models_can_store_tokens():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parts", "grid"),
-    [("echonet/EchoPrime", 1, (8, 7, 7)), ("CarDS-Yale/PanEcho", 4, (4, 7, 7)), ("sekeun/EchoFM", 1, (8, 7, 7))],
+    [(name, *wanted) for name, wanted in VIDEOS.items() if name in CHECKPOINTS],
 )
 def test_video_models(name, parts, grid, tmp_path, monkeypatch):
     change_card(monkeypatch, name)

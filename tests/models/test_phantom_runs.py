@@ -3,7 +3,7 @@
 The runs cover all tasks of the model's modality on generated data, every applicable protocol, and the analyses that call the
 model (disturbed recordings, sentences, single frames). Protocols that only use stored vectors run once per modality with the
 smallest model. Networks with a single published size are made smaller in checkpoint and adapter; full-size networks are loaded
-and run in tests/models/echo, tests/models/ecg and tests/models/nets. The quality of predictions is not tested.
+and run in tests/models/families and tests/models/blocks. The quality of predictions is not tested.
 """
 
 import numpy as np
@@ -33,6 +33,7 @@ OTHERS = {
     "echonet/EchoPrime": ("tmed2/as", "mimic_iv_echo"),
     "CarDS-Yale/PanEcho": ("tmed2/as", "echonet_lvh", "segrwma", "mimic_iv_echo"),
 }
+OTHERS = {name: tasks for name, tasks in OTHERS.items() if name in CHECKPOINTS}
 ANSWERING = ("zero_shot", "native", "probe", "knn")
 
 
@@ -135,7 +136,10 @@ def test_all_tasks_and_protocols_run(checkpoint, twins, tmp_path, monkeypatch):
 
 
 # Run every model in another variant that is a different encoder.
-ENCODERS = (*((name, usual(card(name))) for name in CHECKPOINTS), ("echonet/EchoPrime", "prompts"))
+ENCODERS = (
+    *((name, usual(card(name))) for name in CHECKPOINTS),
+    *((name, "prompts") for name in OTHERS if "prompts" in card(name).variants),
+)
 CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
 
 
@@ -172,6 +176,7 @@ STORED = (
     ("google/siglip2-base-patch16-224", "phantom_echo/ef", ("few_shot", "prompt_sensitivity"), 3),
     ("sehunfromdaegu/ECG_JEPA", "phantom_ecg/cd", ("cross_validation", "few_shot", "representation"), 14),
 )
+STORED = [case for case in STORED if case[0] in CHECKPOINTS]
 
 
 @pytest.mark.slow

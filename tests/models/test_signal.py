@@ -4,7 +4,7 @@ import pytest
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import Ecg
-from cardiobench.models.signal import checked, fit_length, standardise
+from cardiobench.models.signal import checked, fit_length, interpolate, standardise, windows
 
 
 @pytest.mark.parametrize(("fs", "target"), [(100, 250), (500, 100), (400, 250), (257, 250), (500, 500), (360.5, 100)])
@@ -59,3 +59,19 @@ def test_bad_signals(signal, message):
     with pytest.raises(BadMedia) as caught:
         checked(Ecg(signal, 100.0))
     assert message in str(caught.value)
+
+
+def test_linear_interpolation_equals_hand_worked_values():
+    ramp = np.stack([np.linspace(0, 1, 7), np.linspace(5, -5, 7)], axis=1)
+    got = interpolate(ramp, 11)
+    np.testing.assert_allclose(
+        got, np.stack([np.linspace(0, 1, 11), np.linspace(5, -5, 11)], axis=1), rtol=0, atol=1e-12
+    )
+    assert interpolate(ramp, 7) is ramp
+
+
+def test_windows():
+    signal = np.arange(7.0)[:, None]
+    assert windows(signal, 3)[..., 0].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert windows(signal, 7)[..., 0].tolist() == [[0, 1, 2, 3, 4, 5, 6]]
+    assert windows(signal, 9)[..., 0].tolist() == [[0, 1, 2, 3, 4, 5, 6, 0, 0]]

@@ -144,3 +144,17 @@ def tiny_open_clip(folder: Path, *, text: str = "clip", safe: bool | str = True)
         for file in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
             (folder / file).unlink(missing_ok=True)
     return folder
+
+
+def tiny_dinov3(folder: Path) -> Path:
+    """Write a tiny DINOv3 of transformers into a folder and return it."""
+    import transformers
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    config = transformers.DINOv3ViTConfig(
+        **sizes, image_size=32, patch_size=8, num_register_tokens=4, attention_dropout=0.5, drop_path_rate=0.5
+    )
+    with seeded():
+        transformers.DINOv3ViTModel(config).save_pretrained(folder)
+    transformers.DINOv3ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
+    return folder

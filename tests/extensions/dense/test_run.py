@@ -112,6 +112,7 @@ TWINS = {
     "echonet_lvh": "echonet_lvh/landmarks",
 }
 MASKS_OF = {"echonet/EchoPrime": "echonet_dynamic", "CarDS-Yale/PanEcho": "camus", "sekeun/EchoFM": "camus"}
+MASKS_OF = {name: twin for name, twin in MASKS_OF.items() if name in CHECKPOINTS}
 """Video model -> the one twin with masks on which it runs, because each takes half a minute; image models run on all."""
 
 

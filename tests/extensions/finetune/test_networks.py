@@ -22,6 +22,7 @@ BLOCKS = {
     "Edoardo-BS/hubert-ecg-small": 7,
     "CarDS-Yale/PanEcho": 12,
 }
+BLOCKS = {name: blocks for name, blocks in BLOCKS.items() if name in LIBRARIES or name in CHECKPOINTS}
 SLOW = ("CarDS-Yale/PanEcho",)
 
 

@@ -22,6 +22,8 @@ def condition(folder: Path) -> tuple[list, set[str]]:
         return [parts.numpy()[..., ::3], raw.encode(parts).numpy()], set()
 
 
-CASES = {
-    "condition reality_check": Case(condition, ("condition reality_check",), slow=True, tolerance=AMPLIFIED[MODEL])
-}
+CASES = (
+    {"condition reality_check": Case(condition, ("condition reality_check",), slow=True, tolerance=AMPLIFIED[MODEL])}
+    if MODEL in CHECKPOINTS
+    else {}
+)
