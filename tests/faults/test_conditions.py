@@ -119,26 +119,26 @@ COSTS = {
 @pytest.mark.parametrize("case", COSTS)
 def test_cost_that_contradicts_the_card_is_refused(case):
     cost, words = COSTS[case]
-    card = replace(find_card("CarDS-Yale/PanEcho"), parameters=57_321_312, flops=10**11)
+    card = replace(find_card("facebook/dinov3-vitb16-pretrain-lvd1689m"), parameters=57_321_312, flops=10**11)
     result = consistent(model={"name": card.id, "revision": "1"}, cost=cost)
     assert any(words in problem for problem in other_cost(card, result)), list(other_cost(card, result))
 
 
 def test_board_takes_the_cost_of_a_registered_model_from_its_card():
     claims = {
-        "CarDS-Yale/PanEcho": Cost(768, 3.0, "fp32", 1, 1.0),
+        "facebook/dinov3-vitb16-pretrain-lvd1689m": Cost(768, 3.0, "fp32", 1, 1.0),
         "cardiobench/minirocket": COST,
-        "kweimann/ECG-JEPA": COST,
+        "mkaichristensen/echo-clip": COST,
         "org/model": COST,
     }
     results = [consistent(model={"name": name, "revision": "1"}, cost=cost) for name, cost in claims.items()]
     (view,) = source.from_files(file_of("bob", *results)).values()
     costs = {entry.result.model["name"].partition(" ")[0]: entry.result for entry in view.entries}
-    panecho, rocket = costs["CarDS-Yale/PanEcho"].cost, costs["cardiobench/minirocket"].cost
-    card = find_card("CarDS-Yale/PanEcho")
-    assert (panecho.parameters, panecho.width) == (card.parameters, 768) and math.isnan(panecho.bytes)
-    assert panecho.reason == "" and panecho.flops == card.flops
-    unknown = costs["kweimann/ECG-JEPA"].cost
+    dinov3, rocket = costs["facebook/dinov3-vitb16-pretrain-lvd1689m"].cost, costs["cardiobench/minirocket"].cost
+    card = find_card("facebook/dinov3-vitb16-pretrain-lvd1689m")
+    assert (dinov3.parameters, dinov3.width) == (card.parameters, 768) and math.isnan(dinov3.bytes)
+    assert dinov3.reason == "" and dinov3.flops == card.flops
+    unknown = costs["mkaichristensen/echo-clip"].cost
     assert unknown.reason == NOT_ON_CARD and unknown.parameters is None and math.isnan(unknown.flops)
     assert rocket.reason == NO_NETWORK and size(costs["cardiobench/minirocket"]) == "no network"
     assert costs["org/model"].cost == COST, "of a model without a card, as its owner declares"

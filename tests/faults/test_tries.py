@@ -53,7 +53,11 @@ HONEST = {
         try_of(0),
         replace(try_of(0), stamp={**try_of(0).stamp, "date": "2026-03-01T00:00:00+00:00"}),
     ],
-    "registered models": [try_of(0, name="facebook/dinov3-vitb16-pretrain-lvd1689m"), try_of(1, name="mkaichristensen/echo-clip"), try_of(2)],
+    "registered models": [
+        try_of(0, name="facebook/dinov3-vitb16-pretrain-lvd1689m"),
+        try_of(1, name="mkaichristensen/echo-clip"),
+        try_of(2),
+    ],
     "protocols": [try_of(0), try_of(1, protocol="knn")],
     "tasks": [try_of(0), consistent(task="camus/view", dataset={**consistent().dataset, "name": "camus"})],
     "predictions beside a run": [try_of(0), try_of(1, **FOREIGN)],

@@ -98,24 +98,24 @@ def test_other_conditions_are_references_and_not_ranked():
 @pytest.mark.parametrize(
     ("choice", "left"),
     [
-        (Choice(), ["PanEcho", "constant", "some"]),
+        (Choice(), ["dinov3", "constant", "some"]),
         (Choice(licence="Apache-2.0"), ["constant"]),
         (Choice(licence="not stated"), ["some"]),
-        (Choice(size="10 M to 100 M"), ["PanEcho", "some"]),
-        (Choice(unseen=True), ["PanEcho", "constant"]),
+        (Choice(size="10 M to 100 M"), ["dinov3", "some"]),
+        (Choice(unseen=True), ["dinov3", "constant"]),
         (Choice(modality="ecg"), []),
         (Choice("SOME"), ["some"]),
     ],
 )
 def test_filters_hide_rows_and_change_no_place(choice, left):
     view = collected(
-        entry("CarDS-Yale/PanEcho", 0.8), entry("cardiobench/constant", 0.6), entry("some/net", 0.4, seen_in_pretraining=True, cost=COST)
+        entry("facebook/dinov3-vitb16-pretrain-lvd1689m", 0.8), entry("cardiobench/constant", 0.6), entry("some/net", 0.4, seen_in_pretraining=True, cost=COST)
     )  # fmt: skip
     found = table.scores(view, TASK, choice)
-    names = [next(name for name in ("PanEcho", "constant", "some") if name in text) for text in found.texts("model")]
+    names = [next(name for name in ("dinov3", "constant", "some") if name in text) for text in found.texts("model")]
     assert names == left
     assert all(
-        place == str(1 + ["PanEcho", "constant", "some"].index(name))
+        place == str(1 + ["dinov3", "constant", "some"].index(name))
         for place, name in zip(found.texts("place"), names, strict=True)
     )
     assert [text.endswith(table.BASELINE) for text in found.texts("model")] == [name == "constant" for name in names]

@@ -24,6 +24,8 @@ class Family:
             function that changes the tensors.
         parts: ECG model -> shape of a part.
         leads: ECG model -> leads that it uses; by default all.
+        full_size: Model -> function that writes a checkpoint of full size, where `checkpoints` writes a smaller one.
+        uncounted: Models whose cards state no costs, as they have several sizes or are too large to be built for a test.
         large: Whether a test of a full-size network takes seconds.
     """
 
@@ -34,4 +36,6 @@ class Family:
     encoder_files: Mapping[str, Callable[..., Path]] = field(default_factory=dict)
     parts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     leads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    full_size: Mapping[str, Callable[[Path], Path]] = field(default_factory=dict)
+    uncounted: tuple[str, ...] = ()
     large: bool = False

@@ -1,6 +1,5 @@
 """Compare the costs on model cards with those of networks of full size with random weights."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,31 +10,19 @@ import torch
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.embeddings.cost import CostMeter
 from cardiobench.models.cards import card, list_models
-from cardiobench.models.families.hubert_ecg.network import SIZES, build
 from cardiobench.models.load import NO_ADAPTER, load_model
-from tests.models.checkpoints import CHECKPOINTS, change_card
-from tests.models.ecg.fake import TINY_HUBERT, random_state
+from tests.models.checkpoints import CHECKPOINTS, FAMILIES, change_card
 from tests.models.tiny import siglip_config, tiny_tokenizer
 
-SEVERAL_SIZES = "kweimann/ECG-JEPA"
-LARGE = ("facebookresearch/dinotxt-vitl16", "google/medsiglip-448")
+LARGE = ("google/medsiglip-448",)
 """Models too large to be built for a test."""
+UNCOUNTED = {name for family in FAMILIES.values() for name in family.uncounted}
 OF_FILES = (
     "mkaichristensen/echo-clip",
     "mkaichristensen/echo-clip-r",
     "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224",
 )
 """Models whose architecture is defined by files on the Hub, which tests do not have."""
-
-
-def hubert(size: str, folder: Path) -> Path:
-    from safetensors.torch import save_file
-
-    config = {**TINY_HUBERT, **SIZES[size]}
-    state = random_state(lambda: build(config))
-    save_file({name: tensor.clone() for name, tensor in state.items()}, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
 
 
 def dinov3(width: int, depth: int, heads: int, folder: Path) -> Path:
@@ -67,7 +54,7 @@ def siglip(size: int, patch: int, width: int, depth: int, heads: int, hidden: in
 
 
 FULL_SIZE: dict[str, Callable[[Path], Path]] = {
-    **{f"Edoardo-BS/hubert-ecg-{size}": lambda folder, size=size: hubert(size, folder) for size in SIZES},
+    **{name: write for family in FAMILIES.values() for name, write in family.full_size.items()},
     "facebook/dinov3-vits16-pretrain-lvd1689m": lambda folder: dinov3(384, 12, 6, folder),
     "facebook/dinov3-vitb16-pretrain-lvd1689m": lambda folder: dinov3(768, 12, 12, folder),
     "facebook/dinov3-vitl16-pretrain-lvd1689m": lambda folder: dinov3(1024, 24, 16, folder),
@@ -76,7 +63,7 @@ FULL_SIZE: dict[str, Callable[[Path], Path]] = {
 }
 LOADED = [name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER]
 RANDOM = ("cardiobench/random-vit", "cardiobench/random-xresnet1d101")
-COUNTED = [name for name in (*LOADED, *RANDOM) if name not in (SEVERAL_SIZES, *LARGE, *OF_FILES)]
+COUNTED = [name for name in (*LOADED, *RANDOM) if name not in (*UNCOUNTED, *LARGE, *OF_FILES)]
 
 
 def counted(name: str, folder: Path) -> dict[str, int]:
@@ -98,7 +85,7 @@ def counted(name: str, folder: Path) -> dict[str, int]:
 
 def test_every_model_states_its_costs_unless_they_are_not_known():
     without = {name for name in LOADED if card(name).parameters is None}
-    assert without == {SEVERAL_SIZES, *LARGE, *OF_FILES}
+    assert without == {*UNCOUNTED, *LARGE, *OF_FILES}
     assert all(card(name).flops for name in COUNTED)
 
 

@@ -42,6 +42,15 @@ def hubert(folder: Path, change: Callable[[State], None] = lambda state: None) -
     return folder
 
 
+def full_size(size: str, folder: Path) -> Path:
+    """Write `model.safetensors` and `config.json` of a published size."""
+    config = {**TINY_HUBERT, **hubert_ecg.SIZES[size]}
+    state = random_state(lambda: hubert_ecg.build(config))
+    save_file({name: tensor.clone() for name, tensor in state.items()}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
 NAME = "Edoardo-BS/hubert-ecg-small"
 NAMES = (NAME, "Edoardo-BS/hubert-ecg-base", "Edoardo-BS/hubert-ecg-large")
 FAMILY = Family(
@@ -50,4 +59,5 @@ FAMILY = Family(
     tensors={"Edoardo-BS/hubert-ecg-base": ("hubert_ecg_small", "")},
     encoder_files={NAME: hubert},
     parts={NAME: (6000,)},
+    full_size={f"Edoardo-BS/hubert-ecg-{size}": partial(full_size, size) for size in hubert_ecg.SIZES},
 )
