@@ -26,7 +26,14 @@ from cardiobench.protocols.base import BaseProtocol
 from cardiobench.tasks.task import metrics_of
 from cardiobench.testing import check_extension
 from tests.without_extensions import (
-    KEPT, ROOT, cards_of, copy_without, names_deleted, names_in, own_extensions, own_families,
+    KEPT,
+    ROOT,
+    cards_of,
+    copy_without,
+    names_deleted,
+    names_in,
+    own_extensions,
+    own_families,
 )
 
 NAMES = own_extensions()
