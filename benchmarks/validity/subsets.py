@@ -44,6 +44,7 @@ def shares_of_unequal_patients(repetitions: int) -> Iterator[Promise]:
     for name in ("Pareto .8, up to 400", "Pareto 1.1, up to 200", "geometric, up to 30"):
         people, sizes = SIZES[name]
         yield from _ejection_fractions(name, people, sizes, repetitions)
+        yield from _classes(name, people, sizes, repetitions)
 
 
 def _ejection_fractions(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Promise]:
@@ -65,6 +66,31 @@ def _ejection_fractions(name: str, people: int, sizes: Callable, repetitions: in
                 held[key].append(found[key].low <= targets[key] <= found[key].high)
     for key in keys:
         yield from exact(f"{key}, {people} patients, {name}", held[key])
+
+
+def _classes(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Promise]:
+    """Simulate sensitivity, specificity and predictive values of two classes, whose patients have one label each."""
+    metric, keys = load_metric("classification_report"), ("sensitivity", "specificity", "ppv", "npv")
+
+    def draw(rng: np.random.Generator, count: int) -> tuple[ScoringInput, np.ndarray]:
+        who = np.repeat(np.arange(count), sizes(rng, count))
+        truth = (rng.random(count) < 0.3).astype(int)[who]
+        seen = 1.2 * truth + np.sqrt(0.6) * rng.normal(size=count)[who] + np.sqrt(0.4) * rng.normal(size=len(who))
+        share = special.expit(seen - 0.6)
+        return ScoringInput(truth, (share > 0.5).astype(int), np.stack([1 - share, share], axis=1), 2), who
+
+    targets = metric.value(draw(np.random.default_rng(1), 200_000)[0])
+    held: dict[str, list[bool]] = {key: [] for key in keys}
+    for seed in range(repetitions):
+        sample, who = draw(np.random.default_rng([14, seed]), people)
+        if len(np.unique(sample.y_true)) < 2:
+            continue
+        found = estimate_metric(metric, Sampler(sample, Clusters.of(who), np.ones(2, dtype=bool), seed=seed), keys)
+        for key in keys:
+            if np.isfinite(found[key].low):
+                held[key].append(found[key].low <= targets[key] <= found[key].high)
+    for key in keys:
+        yield from exact(f"{key} of two classes, {people} patients, {name}", held[key])
 
 
 def extreme_shares(repetitions: int) -> Iterator[Promise]:

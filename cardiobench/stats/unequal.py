@@ -13,7 +13,7 @@ _CHUNK = 2**21  # Table cells in memory at a time: 16 MB.
 _STEP = 1e-6  # Fraction of a patient's rows used for numerical derivatives.
 
 
-def stretch(clusters: Clusters, plain: float, left_out: float) -> float:
+def stretch(clusters: Clusters, plain: float, left_out: float, rows: np.ndarray | None = None) -> float:
     """Compute the widening factor of an interval; 1 if all patients have the same number of rows.
 
     Args:
@@ -21,10 +21,12 @@ def stretch(clusters: Clusters, plain: float, left_out: float) -> float:
         plain: Standard error from derivatives with respect to the patients' weights.
         left_out: Standard error from leaving out one patient at a time, which reflects the impact of the largest
             patients.
+        rows: Rows that enter the score, bool (n,), whose effective number of patients counts; None for all rows.
     """
     if clusters.equal:
         return 1.0
-    of_few, of_all = scipy.stats.t.ppf((1 + LEVEL) / 2, [max(clusters.effective - 1, 1), clusters.count - 1])
+    effective = clusters.effective if rows is None else clusters.effective_in(rows)
+    of_few, of_all = scipy.stats.t.ppf((1 + LEVEL) / 2, [max(effective - 1, 1), clusters.count - 1])
     return float(max(1.0, left_out / plain if plain > 0 else 1.0) * of_few / of_all)
 
 
@@ -49,6 +51,8 @@ def stretch_of_tables(
 ) -> dict[str, float]:
     """Compute the widening factors of scores that are functions of row counts.
 
+    The effective number of patients is that of the rows that enter a score, such as the positive ones of a sensitivity.
+
     Args:
         codes: Cell of each row, 0 to `cells` - 1, (n,).
         cells: Number of cells.
@@ -65,10 +69,15 @@ def stretch_of_tables(
     whole = {key: float(values[0]) for key, values in scores(total[None]).items()}
     parts = [counts[start : start + size].astype(np.float64) for start in range(0, len(counts), size)]
     near, far = ([scores(total - step * part) for part in parts] for step in (_STEP, 1))
+    filled = np.flatnonzero(total)
+    one_row = np.zeros((len(filled), cells))
+    one_row[np.arange(len(filled)), filled] = 1
+    fewer = scores(total - _STEP * one_row)
     found = {}
     for key, value in whole.items():
         slope, moved = (np.nan_to_num(np.concatenate([one[key] for one in several]) - value) for several in (near, far))
-        found[key] = stretch_of_changes(slope / _STEP, moved, clusters)
+        entering = filled[np.abs(np.nan_to_num(fewer[key] - value)) > _STEP**2]
+        found[key] = stretch_of_changes(slope / _STEP, moved, clusters, np.isin(codes, entering))
     return found
 
 
@@ -100,18 +109,21 @@ def stretch_of_ranking(positive: np.ndarray, influence: np.ndarray, clusters: Cl
     return stretch_of_changes(clusters.sum(influence), moved, clusters)
 
 
-def stretch_of_changes(slope: npt.NDArray[np.float64], moved: npt.NDArray[np.float64], clusters: Clusters) -> float:
+def stretch_of_changes(
+    slope: npt.NDArray[np.float64], moved: npt.NDArray[np.float64], clusters: Clusters, rows: np.ndarray | None = None
+) -> float:
     """Compute the widening factor of any score.
 
     Args:
         slope: Derivative of the score with respect to the weight of each patient, (P,).
         moved: Change of the score without each patient, (P,).
         clusters: Patients of the rows.
+        rows: Rows that enter the score, bool (n,); None for all rows.
     """
     if clusters.equal:
         return 1.0
     plain = np.sqrt((slope**2).sum() * clusters.count / (clusters.count - 1))
-    return stretch(clusters, float(plain), _left_out(moved))
+    return stretch(clusters, float(plain), _left_out(moved), rows)
 
 
 def _left_out(moved: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import f1_score, recall_score, roc_auc_score
 
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
@@ -16,8 +16,11 @@ WHO = np.repeat(np.arange(len(SIZES)), SIZES)
 CLUSTERS, P = Clusters.of(WHO), len(SIZES)
 
 
-def expected(score, derivative=None):
-    """Compute the factor from its definition; without a derivative in a patient's weight, use a small weight."""
+def expected(score, derivative=None, sizes=SIZES):
+    """Compute the factor from its definition; without a derivative in a patient's weight, use a small weight.
+
+    `sizes` are the numbers of rows of each patient that enter the score.
+    """
     step = 1e-6
     whole = score(np.ones(P))
     slopes = (
@@ -26,7 +29,7 @@ def expected(score, derivative=None):
     without = np.array([score(1 - row) for row in np.eye(P)])
     plain = np.sqrt((np.square(slopes)).sum() * P / (P - 1))
     left_out = np.sqrt(((without - without.mean()) ** 2).sum() * (P - 1) / P)
-    effective = SIZES.sum() ** 2 / (SIZES**2).sum()
+    effective = sizes.sum() ** 2 / (sizes**2).sum()
     return max(1, left_out / plain) * stats.t.ppf(0.975, effective - 1) / stats.t.ppf(0.975, P - 1)
 
 
@@ -56,6 +59,19 @@ def test_macro_f1_against_scikit_learn():
     from_tables, both = load_metric("f1_macro").from_tables, np.array([True, True])
     found = stretch_of_tables(truth * 2 + answer, 4, CLUSTERS, lambda n: from_tables(n.reshape(-1, 2, 2), both))
     assert found["f1_macro"] == pytest.approx(by_hand, rel=1e-3)
+
+
+def test_sensitivity_counts_the_patients_of_positive_rows():
+    rng = np.random.default_rng(5)
+    truth = (np.arange(P) % 2)[WHO]
+    answer = np.where(rng.random(len(WHO)) < 0.7, truth, 1 - truth)
+    positive = np.bincount(WHO[truth == 1], minlength=P)
+    by_hand = expected(lambda weights: recall_score(truth, answer, sample_weight=weights[WHO]), sizes=positive)
+    counts = load_metric("classification_report").from_tables
+    found = stretch_of_tables(truth * 2 + answer, 4, CLUSTERS, lambda n: counts(n.reshape(-1, 2, 2), np.ones(2, bool)))
+    assert found["sensitivity"] == pytest.approx(by_hand, rel=1e-3)
+    of_all = expected(lambda weights: recall_score(truth, answer, sample_weight=weights[WHO]))
+    assert found["sensitivity"] > 1.02 * of_all, "fewer patients than those of all rows"
 
 
 def test_auroc_of_patients_with_one_class_against_scikit_learn():
