@@ -32,7 +32,7 @@ from cardiobench.tasks.answers import RefitAnswers, stack_refits
 
 NAME = "toy_hearts"
 COST = Cost(
-    768, 3072.0, "fp32", 42_006_624, 143_008_555_008.0, timings=(Timing("cpu: a processor", 0.5, 0.1, 240, 10**9),)
+    768, 3072.0, "fp32", 85_659_648, 35_864_285_184.0, timings=(Timing("cpu: a processor", 0.5, 0.1, 240, 10**9),)
 )
 BUILDER = """
 import pandas as pd

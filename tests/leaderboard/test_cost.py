@@ -35,8 +35,8 @@ def test_embedding_width_unknown_to_the_card_is_refused(submission):
 
 @pytest.mark.slow
 def test_parameters_are_compared_where_the_card_states_them(submission, monkeypatch):
-    assert "42,006,624" in problems(submission, parameters=5_000_000)[0]
-    assert not problems(submission, parameters=42_006_624)
+    assert "85,659,648" in problems(submission, parameters=5_000_000)[0]
+    assert not problems(submission, parameters=85_659_648)
     rules = verify.Rules
     monkeypatch.setattr(rules, "card", replace(rules(submission.result).card, parameters=None, flops=None))
     assert not problems(submission, parameters=5_000_000)
@@ -51,5 +51,5 @@ def test_times_are_not_verified(submission):
 def test_board_has_the_cost_in_columns(submission):
     table = costs(Collection((submission.entry(),)), submission.result.task)
     texts = [table.texts(name)[0] for name in ("parameters", "FLOPs", "width", "bytes")]
-    assert texts == ["42 M", "143 G", "768", "3.07 k"] and table.values("FLOPs") == [143_008_555_008]
+    assert texts == ["85.7 M", "35.9 G", "768", "3.07 k"] and table.values("FLOPs") == [35_864_285_184]
     assert table.texts("time on its device") == ["500 ms, decoding 100 ms, peak 1 GB (cpu: a processor, fp32)"]
