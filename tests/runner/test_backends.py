@@ -25,9 +25,10 @@ from tests.ports import free_port
 STARTED_RAY = """
 import os
 import psutil
+from cardiobench.core.workers import share_calls
 from cardiobench.runner import backends
-with backends.backend("ray", 1, 1):
-    assert list(backends.call_on_cluster("ray", backends.environment, [()])) == [backends.environment()]
+with backends.backend("ray", 1, 1) as workers:
+    assert list(share_calls(backends.environment, [()], 1, workers.executor)) == [backends.environment()]
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     sockets = [one for process in family for one in process.net_connections("tcp") if one.status == "LISTEN"]
     print(*sorted({one.laddr.ip for one in sockets}), os.environ["RAY_AUTH_MODE"])
@@ -38,9 +39,9 @@ with backends.backend("ray", 1, 1):
 def test_running_dask_cluster_is_used_and_kept():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
-        with backends.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
-            assert slots == 3, "the cores of the cluster, not of this machine"
-            pids = joblib.Parallel(batch_size=1)(joblib.delayed(os.getpid)() for _ in range(4))
+        with backends.backend(f"dask={cluster.scheduler_address}", 8, 4) as workers:
+            assert workers.count == 3, "the cores of the cluster, not of this machine"
+            pids = list(share_calls(os.getpid, [()] * 4, workers.count, workers.executor))
         with distributed.Client(cluster) as client:
             assert set(pids) <= set(client.run(os.getpid).values()), "its workers computed all cells, and still exist"
 
