@@ -96,6 +96,11 @@ class Cell(TaskCell):
         }
 
     @property
+    def sendable(self) -> bool:
+        """Whether a worker process can compute the cell without the model's network, as all long cells can."""
+        return self.protocol.runs_in_parallel or super().sendable
+
+    @property
     def trained_here(self) -> bool:
         """Whether this process has the trained members."""
         return self.members is not None
