@@ -11,7 +11,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
 from cardiobench.data.task_facts import task_facts
 from cardiobench.metrics import load
-from cardiobench.protocols import knn, list_protocols, protocol
+from cardiobench.protocols import knn, list_protocols, protocol, protocol_class
 from cardiobench.runner.cells.base import BaseCell
 from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.compute import applies
@@ -96,3 +96,11 @@ def test_unsuitable_model_is_refused_before_reading(name, reason):
     task = catalog.task("camus/ef")
     refused = Cell(model, protocol(name), RunConfig(), task.name, (task,), None, "", frozenset())
     assert reason in applies(refused), "the dataset has neither rows nor a store"
+
+
+@pytest.mark.parametrize(
+    "name", [one for one in list_protocols() if getattr(protocol_class(one), "runs_in_parallel", False)]
+)
+def test_long_cells_are_sent_to_workers(name):
+    model = SimpleNamespace(encoder=SimpleNamespace(name="org/model"), name="org/model", given=frozenset())
+    assert Cell(model, protocol(name), RunConfig(), TASK.name, (TASK,), None, "", frozenset()).sendable
