@@ -55,6 +55,26 @@ def _undrawn():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _accepted():
+    """Check each command that a message prints, in every test: the parser has to accept it."""
+    from tests.printed import Recorder
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cardiobench.core.command.shlex", Recorder())
+        yield
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    """Return the commands that messages print during a test."""
+    from tests.printed import Recorder
+
+    recorder = Recorder()
+    monkeypatch.setattr("cardiobench.core.command.shlex", recorder)
+    return recorder
+
+
 @pytest.fixture
 def figures(monkeypatch):
     """Let runs save their figures."""

@@ -1,8 +1,10 @@
 """Test the architecture of the package: layers without cycles, one name per concept, printing in one place."""
 
 import ast
+import re
 from collections import defaultdict
 
+from cardiobench.cli.commands import commands
 from cardiobench.core.resources import PACKAGE
 from cardiobench.metrics.load import load_metric, own_metrics
 from cardiobench.results.verdict import Verdict
@@ -42,6 +44,45 @@ def test_only_the_command_line_and_the_console_write_to_the_screen():
         if node.attr in ("stdout", "stderr") and isinstance(node.value, ast.Name) and node.value.id == "sys"
     ]
     assert [f"{name}:{node.lineno}" for name, node in printed + streams if not name.startswith(allowed)] == []
+
+
+BY_HAND = {
+    "cardiobench.cli": "names of programs in the help",
+    "cardiobench.hub.publish_models": "card of a model on the Hub, where no command runs",
+    "cardiobench.leaderboard.submit": "page of a leaderboard, where no command runs",
+    "cardiobench.runner.processes": "a launcher, which starts the processes of the user's own command",
+}
+"""Mapping from module or package to the reason why it writes commands as text; all others call `command`."""
+
+
+def written_commands() -> list[str]:
+    """Return the places that write a command line as text.
+
+    Docstrings and the examples of a help text are left out; a name in backticks, such as `cardiobench list`, names a
+    command and is not a line to run.
+    """
+    line = re.compile(rf"(?<![`\w])cardiobench ({'|'.join([*commands(), 'eval'])})\b|-m cardiobench\b")
+    found = []
+    for name in FILES:
+        left_out = {
+            id(inner)
+            for node in ast.walk(syntax_tree(name))
+            if (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+            or (isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("EXAMPLES", "GENERATED"))
+            for inner in ast.walk(node)
+        }
+        for node in nodes_by_type(name)[ast.Constant]:
+            if isinstance(node.value, str) and id(node) not in left_out and line.search(node.value):
+                found.append(f"{name}:{node.lineno}: {line.search(node.value)[0]}")
+    return found
+
+
+def test_commands_to_run_are_made_by_one_function():
+    places = [place for place in written_commands() if not allowed(place.partition(":")[0], BY_HAND)]
+    assert places == []
+    assert {
+        one for one in BY_HAND if not any(allowed(place.partition(":")[0], [one]) for place in written_commands())
+    } == set()
 
 
 NAMED = {

@@ -33,7 +33,10 @@ def check_permissions(path: Path, values: Mapping[str, Any], flags: Mapping[str,
     values = {name: value for name, value in values.items() if name not in flags or name == "options"}
     refused = [
         flag if len(flag) <= _SHOWN else f"{flag[:_SHOWN]}..."
-        for flag in [*flags_to_repeat(path, values), *_refused_options(values.get("options"), flags.get("options"))]
+        for flag in map(
+            shlex.join,
+            [*flags_to_repeat(path, values), *_refused_options(values.get("options"), flags.get("options"))],
+        )
     ]
     if refused:
         raise BadConfig(
@@ -43,8 +46,8 @@ def check_permissions(path: Path, values: Mapping[str, Any], flags: Mapping[str,
     return values
 
 
-def flags_to_repeat(path: Path, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield settings in the file that are only allowed on the command line, as written."""
+def flags_to_repeat(path: Path, values: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield settings in the file that are only allowed on the command line, each as flag and values."""
     for name, value in values.items():
         kind: type[Settings] = RunConfig if name in settings_of(RunConfig) else ScoreConfig
         if name not in settings_of(kind):
@@ -67,7 +70,7 @@ def _results_folder(path: Path) -> Path | None:
     return parents[2] if len(parents) > 2 and parents[1].name == "runs" else None
 
 
-def _refused_options(options: Any, given: Any) -> Iterator[str]:
+def _refused_options(options: Any, given: Any) -> Iterator[list[str]]:
     try:
         in_the_file, repeated = parse_options(options or {}), parse_options(given or {})
     except ValueError:
@@ -89,9 +92,9 @@ def _option_in_file(name: str, option: str) -> bool:
         return True  # The run rejects unknown protocols and options.
 
 
-def _as_flag(flag: str, value: Any) -> str:
-    """Format a setting as command-line flag with control characters escaped."""
+def _as_flag(flag: str, value: Any) -> list[str]:
+    """Return a setting as command-line flag and values with control characters escaped."""
     if value is True:
-        return flag
+        return [flag]
     texts = map(str, value if isinstance(value, tuple) else (value,))
-    return shlex.join([flag, *(text if text.isprintable() else ascii(text)[1:-1] for text in texts)])
+    return [flag, *(text if text.isprintable() else ascii(text)[1:-1] for text in texts)]

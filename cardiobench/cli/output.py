@@ -1,10 +1,12 @@
 """Print tables and lines about results, analyses and files."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cardiobench.cli.file_permissions import flags_to_repeat
+from cardiobench.core.command import command
 from cardiobench.core.config_file import read_config
 from cardiobench.core.console import Console
 from cardiobench.results import formatting
@@ -78,7 +80,7 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
     print_files(console, summary.files, folder)
     if summary.config_file:
         flags = flags_to_repeat(summary.config_file, read_config(summary.config_file))
-        console.print(" ".join([f"repeat it with: cardiobench rerun {summary.config_file}", *flags]))
+        console.print(f"repeat it with: {command('rerun', summary.config_file, *chain.from_iterable(flags))}")
 
 
 def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:

@@ -15,6 +15,8 @@ Location = TypeVar("Location")
 VARIABLES = {"hf_datasets": "CARDIOBENCH_DATASETS_DIR", "model_cards": "CARDIOBENCH_MODELS_DIR"}
 """Folder of this package -> environment variable with user folders of the same format, which worker processes inherit."""
 
+_given: dict[str, Path] = {}
+
 
 def folders(name: str) -> tuple[Path, ...]:
     """Return the folder `hf_datasets` or `model_cards` of this package, followed by the user's folders as absolute paths."""
@@ -28,12 +30,20 @@ def add_folder(name: str, path: Path | None) -> None:
     Raises:
         BadConfig: There is no such folder.
     """
-    if path is None or path.absolute() in folders(name):
+    if path is None:
+        return
+    _given[name] = path
+    if path.absolute() in folders(name):
         return
     if not path.is_dir():
         raise BadConfig(f"there is no folder {path}. Give a folder of the same form as {name}/ of CardioBench.")
     _, *own = folders(name)
     os.environ[VARIABLES[name]] = os.pathsep.join(map(str, [*own, path.absolute()]))
+
+
+def given_folders() -> dict[str, Path]:
+    """Return `hf_datasets` or `model_cards` -> the user folder that this process added, as it was given."""
+    return {name: path for name, path in _given.items() if path.absolute() in folders(name)}
 
 
 def add_folders(datasets: Path | None, models: Path | None) -> None:

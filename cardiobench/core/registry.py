@@ -1,6 +1,7 @@
 """Lookup of names, with suggestions for unknown names."""
 
 import difflib
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -12,16 +13,27 @@ _SHOWN = 60  # Characters shown of an unknown name.
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was probably meant: the prefix match nearest in length, else the most similar name.
+    """Return the known name that was probably meant.
+
+    That is the prefix match nearest in length, else the only name with this part behind its `/`, else the most similar
+    name, else the name with the most similar part.
 
     >>> nearest("output", ["out", "output-dir"]), nearest("models", ["model", "models-dir"]), nearest("xyz", ["abc"])
     ('output-dir', 'model', None)
+    >>> nearest("panecho", ["CarDS-Yale/PanEcho", "vuno/ST-MEM"]), nearest("ef", ["camus/ef", "echonet/ef"])
+    ('CarDS-Yale/PanEcho', None)
     """
     by_lower = {candidate.lower(): candidate for candidate in sorted(known)}
     given = name.lower()
     near = [one for one in by_lower if one.startswith(given) or (given.startswith(one) and 2 * len(one) > len(given))]
     near = sorted(near, key=lambda one: abs(len(one) - len(given))) if len(name) > 2 else []
-    near = near or difflib.get_close_matches(name.lower()[:200], by_lower, n=1, cutoff=0.6)
+    owners = defaultdict(list)
+    for one in by_lower if "/" not in given else ():
+        owners[one.rpartition("/")[2]].append(one)
+    by_part = {part: ones[0] for part, ones in owners.items() if len(ones) == 1}
+    near = near or [by_part[part] for part in (given,) if part in by_part]
+    near = near or difflib.get_close_matches(given[:200], by_lower, n=1, cutoff=0.6)
+    near = near or [by_part[part] for part in difflib.get_close_matches(given[:200], by_part, n=1, cutoff=0.6)]
     return by_lower[near[0]] if near else None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import datasets
 import pandas as pd
 
+from cardiobench.core.command import command
 from cardiobench.core.errors import BadMedia, MissingData, first_n
 from cardiobench.core.io import check_room
 from cardiobench.data import phantom
@@ -180,7 +181,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         raise MissingData(
             f"{spec.title} was not found in {where} (no {' or '.join(spec.detect_files)}){unset}.\n"
             f"  Request it at {spec.access}, unpack it, and give its folder with --data-dir or {DATA_VARIABLE};\n"
-            f"  or try a synthetic twin: cardiobench phantom {spec.name} --out {spec.name}_twin"
+            f"  or try a synthetic twin: {command('phantom', spec.name, '--out', f'{spec.name}_twin')}"
         )
 
     @classmethod

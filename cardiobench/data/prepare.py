@@ -97,7 +97,7 @@ def _check_twin(raw: Path | None) -> None:
     if foreign:
         raise BadData(
             f"{raw} is marked as a synthetic twin, but {len(foreign)} of its files were changed: {first_n(foreign)}. "
-            "Keep a release and its twin in separate folders; cardiobench phantom generates the twin again."
+            "Keep a release and its twin in separate folders; `cardiobench phantom` generates the twin again."
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cardiobench.core.command import command
 from cardiobench.core.config import default_cache
 from cardiobench.core.errors import BadData, UnwritableOutput, first_n
 from cardiobench.core.file_state import file_state
@@ -234,4 +235,5 @@ def _difference(expected: str | None, found: str | None) -> str:
 def _advice(folder: Path, name: str) -> str:
     if folder.parent.name == "snapshots":  # Cache of the Hub client.
         return f"Delete {folder} and run again; it is downloaded again."
-    return f"Make it again: cardiobench prepare {name} --out ..."
+    out = folder.parents[1] if (folder.parent.name, folder.name) == ("cardiobench", name) else "DIR"
+    return f"Make it again: {command('prepare', name, '--out', out)}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from cardiobench.core.command import command
 from cardiobench.core.errors import BadData, first_n
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.tables import numbers_of, read_table, text_of, unescape_formula, write_csv, write_parquet
@@ -205,7 +206,8 @@ def _refuse_other_task(table: pd.DataFrame, task: Task, path: str) -> None:
         others = sorted(set(text_of(table[TASK])) - {task.name})
         if others:
             raise BadData(
-                f"{path} contains references of {first_n(others)}, not of {task.name}. Write them with: cardiobench references {task.name}"
+                f"{path} contains references of {first_n(others)}, not of {task.name}. Write them to another file with: "
+                f"{command('references', task.name, '--out', 'FILE')}"
             )
 
 

@@ -59,7 +59,7 @@ def find_manifest(raw: Path) -> TwinManifest | None:
         return TwinManifest(path.parent, {str(name): (int(size), str(sha)) for name, (size, sha) in entries.items()})
     except (BadData, ValueError, TypeError, KeyError, AttributeError):
         raise BadData(
-            f"{path} does not list the files of a synthetic twin. Draw the twin again: cardiobench phantom; "
+            f"{path} does not list the files of a synthetic twin. Draw the twin again with `cardiobench phantom`, "
             "or delete this file if the folder contains real recordings."
         ) from None
 

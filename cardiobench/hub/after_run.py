@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cardiobench.core.command import command
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError, HubError
-from cardiobench.hub.api import NOBODY, call, connect, whoami
+from cardiobench.hub.api import NOBODY, MissingRepository, call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.hub.outgoing import ids_below, public_result
 from cardiobench.hub.push_results import Rehearsal, push, reference_sentences, select_model
@@ -38,12 +39,13 @@ def check_before_run(
     if given:
         raise HubError(
             f"--push-to-hub writes to a model card, which cannot contain {EMBEDDINGS} ({', '.join(given)}). Remove the flag and push "
-            "to a dataset of results: cardiobench push RESULTS --to-dataset ORG/NAME --yes"
+            f"to a dataset of results: {command('push', 'RESULTS', '--to-dataset', 'ORG/NAME', '--yes')}"
         )
     if local:
+        scores_only = command("push", "RESULTS", "--to", "ORG/MODEL", "--local-dataset", *local, "--yes")
         raise HubError(
             f"all results are of your own data ({', '.join(local)}), which stay on this machine. Leave --push-to-hub out, and push only "
-            f"the scores: cardiobench push RESULTS --to ORG/MODEL --local-dataset {' '.join(local)} --yes"
+            f"the scores: {scores_only}"
         )
     if resamples != RESAMPLES:
         raise HubError(
@@ -54,7 +56,7 @@ def check_before_run(
         if is_local(model):
             raise HubError(
                 f"{model} is a local folder, so its repository is unknown. Remove --push-to-hub, and push later: "
-                f"cardiobench push RESULTS --model {model} --to ORG/MODEL --yes"
+                f"{command('push', 'RESULTS', '--model', model, '--to', 'ORG/MODEL', '--yes')}"
             )
     api = connect()
     user = whoami(api)
@@ -66,7 +68,13 @@ def check_before_run(
         )
     for model in models:
         target = Target("model", model)
-        call(target, lambda target=target: read_snapshot(api, target, user, None))  # type: ignore[misc]  # bound per model
+        try:
+            call(target, lambda target=target: read_snapshot(api, target, user, None))  # type: ignore[misc]  # bound per model
+        except MissingRepository as error:
+            if not user.owns(model):
+                raise
+            later = command("push", "RESULTS", "--to", model, "--create", "--yes")
+            raise HubError(f"{error} To create it, remove --push-to-hub, and push later: {later}") from None
     return [
         f"{model}: results will be {'committed' if user.owns(model) else 'offered in a pull request'} as {user.name}"
         for model in models
@@ -105,9 +113,10 @@ def push_all(
             console.print(str(error))
         except CardioBenchError as error:
             to = "ORG/MODEL" if Path(name).exists() else name
-            option = f" --model {name}" if to != name else ""
+            options = [*(["--model", name] if to != name else []), "--to", to]
+            options += ["--create"] * isinstance(error, MissingRepository)
             source = _folder_of(results, name, folder)
-            later = f"The results are kept; push them later: cardiobench push {source}{option} --to {to} --yes"
+            later = f"The results are kept; push them later: {command('push', source, *options, '--yes')}"
             failed.append((name, f"{error} {later}"))
             console.failure(f"push to the Hub of {name}", failed[-1][1])
         else:

@@ -30,6 +30,10 @@ MEANING = {
 }
 
 
+class MissingRepository(HubError):
+    """A repository that does not exist, or that this account cannot see."""
+
+
 @dataclass(frozen=True)
 class Account:
     """The account that is logged in.
@@ -161,9 +165,10 @@ def explanation(target: str, error: BaseException) -> HubError:
     code = status(error)
     if not code:
         return HubError(f"{target} could not be reached ({first_line(error)}). Check the network.")
+    kind = MissingRepository if code == 404 else HubError
     meaning = MEANING.get(code, "the Hub reported an internal error" if code >= 500 else "the Hub refused")
     said = getattr(error, "server_message", None) or ""
-    return HubError(f"{target}: {meaning} (HTTP {code}{': ' + ' '.join(said.split())[:200] if said else ''}).")
+    return kind(f"{target}: {meaning} (HTTP {code}{': ' + ' '.join(said.split())[:200] if said else ''}).")
 
 
 def first_line(error: BaseException) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from cardiobench.core.command import command
 from cardiobench.core.errors import LicenceError, MissingData, first_n
 from cardiobench.data import catalog
 from cardiobench.data.hub_data import data_tag
@@ -68,7 +69,7 @@ def publications(
         folder = find_prepared(name, prepared)
         if folder is None:
             raise MissingData(
-                f"{prepared} does not contain {name}. Prepare it with: cardiobench prepare {name} --out {prepared}"
+                f"{prepared} does not contain {name}. Prepare it with: {command('prepare', name, '--out', prepared)}"
             )
         note = read_note(folder, spec)
         changed = changed_files(folder, note)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import yaml
 
+from cardiobench.core.command import command
 from cardiobench.core.errors import LicenceError
 from cardiobench.core.registry import look_up
 from cardiobench.hub import cards
@@ -36,7 +37,7 @@ def publications(names: Sequence[str], namespace: str, *, private: bool = False)
         if not model_card.id.startswith(OWN):
             raise LicenceError(
                 f"{model_card.id} is not a model of this project: its repository is its authors'. "
-                f"Results go there with: cardiobench push RESULTS --to {model_card.id}"
+                f"Results go there with: {command('push', 'RESULTS', '--to', model_card.id)}"
             )
     return [publication(model_card, namespace, private=private) for model_card in known]
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cardiobench.core.errors import BadConfig, BadData, MissingData
+from cardiobench.core.command import command
+from cardiobench.core.errors import BadConfig, BadData, HubError, MissingData
 from cardiobench.core.io import files_below, read_file
 from cardiobench.hub import cards, eval_results, model_index, naming
-from cardiobench.hub.api import call, connect, status, whoami
+from cardiobench.hub.api import MissingRepository, call, connect, status, whoami
 from cardiobench.hub.commit import CommitResult, RepoOptions, Snapshot, Target, write
 from cardiobench.hub.outgoing import (
     clean_text,
@@ -50,7 +51,7 @@ def find_results(folder: Path) -> list[ScoreResult]:
     texts = {path: read_file(path, LONGEST) for path in paths}
     results = {path: _read(path, text) for path, text in texts.items() if not is_analysis(text)}
     if not results:
-        raise MissingData(f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID")
+        raise MissingData(f"no result in {folder}. Run: {command('eval', '--model', 'ID')}")
     ids = ids_below(folder)
     return [public_result(result, ids=ids) for result in results.values()]
 
@@ -142,6 +143,7 @@ def push(
 
     Raises:
         BadConfig: A repository of somebody else cannot be created.
+        MissingRepository: The repository would be the user's own, and `create` was not given.
         HubError: The request was refused, or the Hub could not be reached. Local results are kept, and pushing again
             adds no duplicates.
         BadData: The card cannot be changed in place, or all results are rehearsals.
@@ -173,18 +175,23 @@ def push(
         overwrite,
         beside,
     )
-    done = write(
-        api,
-        Target("model", repository),
-        change.plan_changes,
-        message=TITLE,
-        dry_run=dry_run,
-        user=user,
-        create=create,
-        as_pull_request=as_pull_request or not user.owns(repository),
-        on_diff=on_diff,
-        sleep=sleep,
-    )
+    try:
+        done = write(
+            api,
+            Target("model", repository),
+            change.plan_changes,
+            message=TITLE,
+            dry_run=dry_run,
+            user=user,
+            create=create,
+            as_pull_request=as_pull_request or not user.owns(repository),
+            on_diff=on_diff,
+            sleep=sleep,
+        )
+    except MissingRepository as error:
+        if not user.owns(repository):
+            raise HubError(str(error)) from None  # Its owner has to create it.
+        raise MissingRepository(f"{error} It would be yours: `cardiobench push --create` creates it.") from None
     for sentence in sorted(change.kept):
         on_diff(sentence)
     return done

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from cardiobench.core.command import command
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.foreign import MOST_BYTES, read_parquet
 from cardiobench.data import catalog
@@ -92,7 +93,7 @@ def from_dataset(repository: str, revision: str = "main", suites: Sequence[str] 
     large = [Problem(path, "unreadable", reason) for path, reason in snapshot.too_large(FILES, MOST_BYTES).items()]
     if not files and not large:
         raise MissingData(
-            f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"
+            f"{target} holds no results. Add yours: {command('push', 'RESULTS', '--to-dataset', repository, '--yes')}"
         )
     dates = call(target, lambda: snapshot.dates(files))
 

@@ -320,7 +320,10 @@ def _explained(name: str, revision: str | None) -> Iterator[None]:
 
 def _meant(name: str) -> str:
     """Return a hint with the registered or installed model that was probably meant; empty if there is none."""
-    near = get_close_matches(name, {*list_models(), *plugins.entry_points("models")} - {name}, n=1, cutoff=0.8)
+    known = sorted({*list_models(), *plugins.entry_points("models")} - {name})
+    near = get_close_matches(name, known, n=1, cutoff=0.8)
+    # A wrong owner before a known name.
+    near = near or [one for one in known if one.rpartition("/")[2].lower() == name.rpartition("/")[2].lower()]
     return f" Did you mean '{near[0]}'?" if near else ""
 
 

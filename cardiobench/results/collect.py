@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cardiobench.core.command import command
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.io import files_below, read_file
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
@@ -165,7 +166,7 @@ def _read_folders(folders: Sequence[Path]) -> _ResultFiles:
         files.problems += _unfinished(folder)
     if not (files.entries or files.analyses or files.problems):
         named = " ".join(str(folder) for folder in folders)
-        raise MissingData(f"no result in {named}. Run: accelerate launch -m cardiobench.eval --model ID")
+        raise MissingData(f"no result in {named}. Run: {command('eval', '--model', 'ID')}")
     return files
 
 

@@ -1,9 +1,9 @@
 """Compare and describe data versions of scores."""
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from cardiobench.core.command import command
 from cardiobench.results.score_result import ScoreResult
 
 
@@ -36,16 +36,16 @@ def references_command(task: str, out: str, data_dir: str | None = "DIR") -> str
         out: Output file.
         data_dir: Folder with raw data; None if it is found automatically.
     """
-    source = "" if data_dir is None else f" --data-dir {shlex.quote(data_dir)}"
-    return f"cardiobench references {task}{source} --out {shlex.quote(out)}"
+    source = () if data_dir is None else ("--data-dir", data_dir)
+    return command("references", task, *source, "--out", out)
 
 
 def unknown_coverage(result: ScoreResult) -> str:
     """Return a warning that references do not state their release, with the command to renew them."""
-    command = references_command(result.task, str(result.dataset.get("references") or "references.csv"))
+    renewal = references_command(result.task, str(result.dataset.get("references") or "references.csv"))
     return (
         "its references do not state their release (made by hand, modified, or from an older version). Write them again "
-        f"({command}) and score again"
+        f"({renewal}) and score again"
     )
 
 

@@ -168,7 +168,7 @@ def check_shared(folder: Path, accelerator: "Accelerator | SingleProcess") -> No
     if blind:
         raise CardioBenchError(
             f"{', '.join(blind)} does not see the main process's {folder}. Give --cache-dir a folder that all machines share, "
-            "or run each machine by itself with --shard and put the results together with cardiobench merge."
+            "or run each machine by itself with --shard and put the results together with `cardiobench merge`."
         )
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cardiobench.core import plugins
+from cardiobench.core.command import command
 from cardiobench.core.config import RunConfig, absolute_paths
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, BadModel, HubError, NotApplicable
@@ -219,7 +220,7 @@ def print_data(request: Request, console: Console) -> None:
         console.print(line)
     console.table("data", DATASET_COLUMNS, dataset_rows(request.datasets))
     if request.absent:
-        console.print(f"no data here for: {', '.join(request.absent)} (cardiobench list says where to ask for it)")
+        console.print(f"no data here for: {', '.join(request.absent)} ({command('list')} says where to ask for it)")
 
 
 def apply_suite(config: RunConfig) -> RunConfig:

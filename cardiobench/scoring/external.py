@@ -74,10 +74,10 @@ def renewal_command(task: Task, source: str | Path | pd.DataFrame, data_dir: Pat
 
     Args:
         task: Task of the references.
-        source: File of the references; a data frame has no file name.
+        source: File of the references; a data frame, or an empty text, has no file name.
         data_dir: Raw folder, if the user named one.
     """
-    out = "references.csv" if isinstance(source, pd.DataFrame) else str(source)
+    out = "references.csv" if isinstance(source, pd.DataFrame) or not str(source) else str(source)
     if data_dir is not None:
         return references_command(task.name, out, str(data_dir))
     found = task.dataset in catalog.list_datasets() and absence(task.dataset) is None

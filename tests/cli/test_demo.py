@@ -34,7 +34,7 @@ def test_extensions_print_before_the_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "run_quietly", lambda line, folder, console: 3)
     assert main(["demo", "--output-dir", str(tmp_path)]) == 3
     printed = capsys.readouterr().out
-    assert -1 < printed.index("A sentence.") < printed.index("a table") < printed.index("cardiobench.eval")
+    assert -1 < printed.index("A sentence.") < printed.index("a table") < printed.index("$ cardiobench eval --model")
 
 
 def test_table_shows_patient_results_and_the_best_generated_ones():

@@ -169,7 +169,7 @@ def test_printed_rerun_flags_are_forbidden_in_files(tmp_path):
     config = RunConfig(models=["my file.py:Mine", "a/b"], output_dir=tmp_path, trust_remote_code=True)
     file = tmp_path / "run.yaml"
     file.write_text(to_yaml(config))
-    expected = ["--model 'my file.py:Mine' a/b", "--trust-remote-code", f"--output-dir {tmp_path}"]
+    expected = [["--model", "my file.py:Mine", "a/b"], ["--trust-remote-code"], ["--output-dir", str(tmp_path)]]
     assert sorted(flags_to_repeat(file, read_config(file))) == sorted(expected)
 
 

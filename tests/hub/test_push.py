@@ -143,8 +143,11 @@ def test_another_users_model_gets_exactly_one_pull_request(model, client):
 
 
 def test_only_own_missing_repositories_are_created(hub, client):
-    with pytest.raises(HubError, match="no such repository"):
+    with pytest.raises(HubError, match=r"no such repository .*`cardiobench push --create` creates it"):
         send()
+    with pytest.raises(HubError, match="no such repository") as caught:
+        send([result(model={**result().model, "name": "other/model"})], repository="other/model")
+    assert "--create" not in str(caught.value), "only its owner can create it"
     assert send(create=RepoOptions(private=True))[0].url
     assert hub.store.repository("model", MODEL).private and len(pull(MODEL)) == 3
     with pytest.raises(BadConfig, match="--create: other/model is not in a namespace of alice"):

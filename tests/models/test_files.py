@@ -76,6 +76,8 @@ def test_not_in_the_cache_and_no_network(cache):
     assert "Did you mean" not in str(caught.value)
     with pytest.raises(BadModel, match=r"Did you mean 'google/medsiglip-448'\?"):
         load_model("google/medsiglip-44")
+    with pytest.raises(BadModel, match=r"Did you mean 'google/medsiglip-448'\?"):
+        load_model("org/MedSigLIP-448")
     with pytest.raises(BadModel, match="org/vit at revision v2 is not in the Hugging Face cache"):
         load_model("org/vit", revision="v2")
 

@@ -318,6 +318,9 @@ def test_device(originals):
     ("name", "hint"),
     [
         ("pixel-motion", "Did you mean 'cardiobench/pixel-motion'?"),
+        ("ecgfounder", "Did you mean 'PKUDigitalHealth/ECGFounder'?"),
+        ("echo-clip", "Did you mean 'mkaichristensen/echo-clip'?"),
+        ("ecgfoundr", "Did you mean 'PKUDigitalHealth/ECGFounder'?"),
         ("cardiobench/pixelmotion", "Did you mean 'cardiobench/pixel-motion'?"),
         ("cardiobench/ecg-morfology", "Did you mean 'cardiobench/ecg-morphology'?"),
         ("zzz", "cardiobench/constant, cardiobench/ecg-morphology"),

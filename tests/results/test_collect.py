@@ -231,7 +231,7 @@ def test_edited_analysis_table_is_not_shown(tmp_path, damage):
 
 
 def test_empty_folder_is_reported(tmp_path):
-    with pytest.raises(MissingData, match="accelerate launch"):
+    with pytest.raises(MissingData, match="Run: cardiobench eval --model ID"):
         collect([tmp_path])
     with pytest.raises(MissingData, match="no folder"):
         collect([tmp_path / "absent"])

@@ -93,7 +93,7 @@ def test_hostile_names_are_escaped(name):
 
 
 def test_no_results_gives_advice(tmp_path):
-    with pytest.raises(MissingData, match=r"accelerate launch -m cardiobench\.eval"):
+    with pytest.raises(MissingData, match="Run: cardiobench eval --model ID"):
         collect([tmp_path])
 
 

@@ -166,6 +166,7 @@ def nothing_to_compare(
     arguments: argparse.Namespace, left_out: "Sequence[str]", tasks: "Collection[str]"
 ) -> "CardioBenchError":
     """Return the error for a call without two comparable models, given the tasks of all results that were read."""
+    from cardiobench.core.command import command
     from cardiobench.core.errors import BadPredictions, MissingData, first_n
     from cardiobench.data import catalog
 
@@ -179,7 +180,9 @@ def nothing_to_compare(
             f"the results are of {first_n(unknown)}, whose dataset is not known here. Give the folder of your datasets with "
             "--datasets-dir."
         )
+    into = arguments.sources[-1] if arguments.sources else "results"
+    again = command("eval", "--model", "A", "B", "--output-dir", into)
     return MissingData(
         f"no two models in {' '.join(map(str, arguments.sources or ['results']))} have results for the same task and protocol. "
-        "Evaluate another model into the same folder: python -m cardiobench.eval --model A B --output-dir ..."
+        f"Evaluate another model into the same folder: {again}"
     )

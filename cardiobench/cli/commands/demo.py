@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print examples of extensions, run the evaluation, write the report, and return the exit code."""
+    from cardiobench.core.command import command
     from cardiobench.core.console import Console
     from cardiobench.data.catalog import list_datasets
     from cardiobench.results import formatting
@@ -56,7 +57,7 @@ def execute(arguments: argparse.Namespace) -> int:
         console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
     tasks = [name for name in TASKS if name.partition("/")[0] in list_datasets()]
     line = ["--model", *MODELS, "--tasks", *tasks, "--output-dir", str(folder)]
-    sys.stdout.write("$ python -m cardiobench.eval " + " ".join(line) + "\n")
+    sys.stdout.write(f"$ {command('eval', *line)}\n")
     sys.stdout.flush()
     # In this process, because another one would import the same libraries again.
     if code := evaluation.main(line) if arguments.verbose else run_quietly(line, folder, console):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from cardiobench.core.command import command
 from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
 from cardiobench.data import catalog
 from cardiobench.extensions.choose.answer import ModelChoice, Tested
@@ -58,10 +59,10 @@ def choose(
     collection = collect(folders, suite)
     of_tasks = [entry for entry in collection.entries if entry.result.task in wanted and not entry.result.external]
     if not of_tasks:
-        asked = f"--suite {suite}" if suite else f"--tasks {task}"
+        asked = ("--suite", suite) if suite else ("--tasks", task)
         unusable = [f"{one.file}: {one.message}" for one in collection.problems]
         raise MissingData(
-            f"no usable result of {suite or task} in {' '.join(map(str, folders))}. Run: cardiobench eval --model A B {asked}"
+            f"no usable result of {suite or task} in {' '.join(map(str, folders))}. Run: {command('eval', '--model', 'A', 'B', *asked)}"
             + (f" (files that cannot be used: {len(unusable)}, first {unusable[0]})" if unusable else "")
         )
     label = _protocol(of_tasks, protocol)
@@ -122,7 +123,7 @@ def _tested(
         return [], []
     of_tasks = [entry for entry in entries if entry.result.task in tasks]
     if (count := count_pairs(of_tasks)) > MAX_PAIRS:
-        return [], [f"not compared on the test patients here, with up to {count} pairs: run cardiobench compare"]
+        return [], [f"not compared on the test patients here, with up to {count} pairs: run `cardiobench compare`"]
     names, found = {_key(one, task): one.name for one in kept for task in tasks}, []
     pairs, left_out, _ = compare_all_pairs(of_tasks, tasks=tasks)
     shown = {(entry.result.task, name): str(entry.path) for name, entry in _named(of_tasks)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from cardiobench.core.command import command
 from cardiobench.core.errors import BadData, MissingData, NotApplicable
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
@@ -86,7 +87,7 @@ def rejection_lines(frames: LabelledFrames) -> list[str]:
     if not frames.rejected:
         return []
     head = f"! {frames.task.name}: {len(frames.rejected)} labelled frames cannot be used"
-    more = f" (the first {NAMED}; all: cardiobench audit {frames.task.dataset})" if len(frames.rejected) > NAMED else ""
+    more = f" (the first {NAMED}; all: {command('audit', frames.task.dataset)})" if len(frames.rejected) > NAMED else ""
     reasons = dict.fromkeys(label.reason for label in frames.rejected[:NAMED])
     return [f"{head}{more}:", *(f"  {reason}" for reason in reasons)]
 
