@@ -76,9 +76,9 @@ def dataset_not_prepared(tmp_path, hub):
 
 
 def model_of_others(tmp_path, hub):
-    hub.store.put("model", "echonet/EchoPrime", {"README.md": b"# A model\n"})
-    save(tmp_path / "echoprime", "echonet/EchoPrime")
-    refused(publish_models.publications, ["echonet/EchoPrime"], "org")
+    hub.store.put("model", "google/medsiglip-448", {"README.md": b"# A model\n"})
+    save(tmp_path / "theirs", "google/medsiglip-448")
+    refused(publish_models.publications, ["google/medsiglip-448"], "org")
 
 
 def empty_results(tmp_path, hub):
@@ -140,7 +140,7 @@ SITUATIONS = {
     "cardiobench.data.rows": (twin_without_mark, {"DIR": "new"}, ("--patients", "2")),
     "cardiobench.data.builder": (dataset_without_data, {}, ("--patients", "2")),
     "cardiobench.hub.publish_datasets": (dataset_not_prepared, {}, ()),
-    "cardiobench.hub.publish_models": (model_of_others, {"RESULTS": "echoprime"}, ()),
+    "cardiobench.hub.publish_models": (model_of_others, {"RESULTS": "theirs"}, ()),
     "cardiobench.hub.push_results": (empty_results, EVAL, (*RUN, "--dry-run")),
     "cardiobench.results.collect": (empty_collection, EVAL, (*RUN, "--dry-run")),
     "cardiobench.hub.after_run": (pushes_around_a_run, PUSH, ()),

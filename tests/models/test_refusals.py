@@ -318,9 +318,8 @@ def test_device(originals):
     ("name", "hint"),
     [
         ("pixel-motion", "Did you mean 'cardiobench/pixel-motion'?"),
-        ("ecgfounder", "Did you mean 'PKUDigitalHealth/ECGFounder'?"),
-        ("echo-clip", "Did you mean 'mkaichristensen/echo-clip'?"),
-        ("ecgfoundr", "Did you mean 'PKUDigitalHealth/ECGFounder'?"),
+        ("MedSigLIP-448", "Did you mean 'google/medsiglip-448'?"),
+        ("medsigli-448", "Did you mean 'google/medsiglip-448'?"),
         ("cardiobench/pixelmotion", "Did you mean 'cardiobench/pixel-motion'?"),
         ("cardiobench/ecg-morfology", "Did you mean 'cardiobench/ecg-morphology'?"),
         ("zzz", "cardiobench/constant, cardiobench/ecg-morphology"),
