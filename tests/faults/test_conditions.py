@@ -105,7 +105,7 @@ def test_condition_of_a_stranger_is_declared_in_the_check(honest):  # noqa: F811
 
 COSTS = {
     "no network": (Cost(768, 3072.0, reason=NO_NETWORK), "has a network"),
-    "one operation": (replace(COST, flops=1.0), "fewer than the 42,006,624 parameters"),
+    "one operation": (replace(COST, flops=1.0), "fewer than the 85,659,648 parameters"),
     "one parameter": (replace(COST, parameters=1, flops=1.0), "fewer than the 768 numbers"),
     "other parameters": (replace(COST, parameters=10**6), "states 57,321,312"),
     "another width": (replace(COST, width=2), "states 768"),

@@ -158,16 +158,6 @@ def test_invalid_settings_are_refused(tmp_path, facts, message):
     assert message in str(caught.value)
 
 
-def test_other_weights_of_a_registered_network(tmp_path):
-    (tmp_path / "cardiobench.json").write_text(json.dumps({"like": "PKUDigitalHealth/ECGFounder", "pooling": "max"}))
-    found = detect(given_files("mine", tmp_path))
-    assert (
-        found.rule
-        == "cardiobench.json states like 'PKUDigitalHealth/ECGFounder' -> the adapter of PKUDigitalHealth/ECGFounder"
-    )
-    assert found.poolings[0] == "max"
-
-
 # ---- Checksums and revisions
 
 

@@ -1,5 +1,7 @@
 """Test the labels, heads and leads of ECGFounder."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,10 @@ from cardiobench.data import catalog
 from cardiobench.data.media.leads import keep_leads
 from cardiobench.models.base import NativeHeads
 from cardiobench.models.cards import card
+from cardiobench.models.detect import detect
 from cardiobench.models.families.ecgfounder import adapter as ecgfounder
 from cardiobench.models.families.ecgfounder import heads as ecgfounder_heads
+from cardiobench.models.files import given_files
 from tests.models.encoders import load, record
 from tests.models.families.ecgfounder import checkpoint
 
@@ -103,3 +107,13 @@ def test_scales_use_present_leads():
     one = ecgfounder.prepare(signal, 500, "zscore", present=[0])[0]
     np.testing.assert_allclose(one[0], (wave - wave.mean()) / wave.std(), atol=1e-6)
     assert not one[1:].any() and ecgfounder.prepare(signal, 500, "zscore")[0, 1:].any()
+
+
+def test_other_weights_of_a_registered_network(tmp_path):
+    (tmp_path / "cardiobench.json").write_text(json.dumps({"like": "PKUDigitalHealth/ECGFounder", "pooling": "max"}))
+    found = detect(given_files("mine", tmp_path))
+    assert (
+        found.rule
+        == "cardiobench.json states like 'PKUDigitalHealth/ECGFounder' -> the adapter of PKUDigitalHealth/ECGFounder"
+    )
+    assert found.poolings[0] == "max"
