@@ -26,6 +26,7 @@ class Family:
         leads: ECG model -> leads that it uses; by default all.
         full_size: Model -> function that writes a checkpoint of full size, where `checkpoints` writes a smaller one.
         uncounted: Models whose cards state no costs, as they have several sizes or are too large to be built for a test.
+        normed: Models whose vector is a norm of the pooled tokens, not the pooled tokens themselves.
         large: Whether a test of a full-size network takes seconds.
     """
 
@@ -38,4 +39,5 @@ class Family:
     leads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     full_size: Mapping[str, Callable[[Path], Path]] = field(default_factory=dict)
     uncounted: tuple[str, ...] = ()
+    normed: tuple[str, ...] = ()
     large: bool = False

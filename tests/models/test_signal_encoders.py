@@ -16,7 +16,8 @@ from tests.models.encoders import load, record
 LARGE = {name for family in FAMILIES.values() if family.large for name in family.checkpoints}
 MODELS = [pytest.param(name, marks=pytest.mark.slow if name in LARGE else ()) for name in ENCODER_FILES]
 USED = {name: leads for family in FAMILIES.values() for name, leads in family.leads.items()}
-POOLED = [name for name in ENCODER_FILES if {"last", "max"} <= {*card(name).poolings} and name not in LARGE]
+NORMED = {name for family in FAMILIES.values() for name in family.normed}
+POOLED = [name for name in ENCODER_FILES if {"last", "max"} <= {*card(name).poolings} and name not in {*LARGE, *NORMED}]
 PARTS = {name: shape for family in FAMILIES.values() for name, shape in family.parts.items()}
 
 

@@ -63,4 +63,5 @@ FAMILY = Family(
     shrink=shrink,
     encoder_files=FILES,
     parts=dict.fromkeys(FILES, (12, 5000)),
+    normed=("cheliu-computation/MERL-vit-tiny",),
 )
