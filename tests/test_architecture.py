@@ -19,7 +19,7 @@ def test_imports_have_no_cycles():
 def test_one_module_computes_cells():
     """The workers call what `compute_all` sends; everybody else asks `compute_all`, which asks `applies`."""
     assert callers("compute", "cardiobench.runner") == {"cardiobench.runner.compute", "cardiobench.runner.workers"}
-    assert callers("check_encoder", "cardiobench") == {"cardiobench.runner.cells.recordings"}
+    assert callers("check_encoder", "cardiobench.runner") == {"cardiobench.runner.cells.recordings"}
     checking = {name for name in FILES if name.startswith("cardiobench.runner") and "reason_given" in bound_names(name)}
     assert checking == {"cardiobench.runner.compute"}
 
