@@ -1,7 +1,7 @@
 """Check a checkout without some folders: `python -m tests.rest_works OUT NAME ...`, in one process.
 
-The check imports every module, lists commands and protocols, runs a suite of two cells, writes a report, shows what a
-push would send, and collects all tests.
+The check imports every module, lists commands and protocols, runs a suite of two cells, writes a report, and
+collects all tests.
 """
 
 import contextlib
