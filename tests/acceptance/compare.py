@@ -55,6 +55,8 @@ CHANGING = {
     "tables_sha256.curve": "the intervals of few_shot are stretched for unequal patients",
     "tables_sha256.matrix": "the intervals of transfer are stretched for unequal patients",
     "options.change_from_own_probe.low": "stretched for unequal patients",
+    "options.change_from_own_probe.covers": "transfer compares probes over their training patients as well",
+    "values.* -> *: change.covers": "transfer compares probes over their training patients as well",
     "options.change_from_own_probe.high": "stretched for unequal patients",
     "overall.within_*.method": "shares of patients have Wilson's interval",
     "overall.within_*.reason": "a share of all or of none has a width",
