@@ -7,7 +7,7 @@ JSON are read by `cardiobench.core.io.parse_json`.
 
 import mmap
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -49,7 +49,9 @@ _OF_DATASETS = (b"huggingface", b"content_defined_chunking")
 """Metadata keys of the library `datasets`, of which the first names the types of columns."""
 _LISTS = (".list.element", ".list.item")
 
-Kind = Literal["text", "number", "count", "flag", "any"]
+_OF_BYTES = ("text", "bytes")
+"""Kinds of stored columns that are read as places in a dictionary."""
+Kind = Literal["text", "number", "count", "flag", "any", "frame"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,9 @@ class ForeignColumn:
     """Allowed content of a column.
 
     Attributes:
-        kind: `text`, `number` (float or integer), `count` (integer), `flag` (boolean), or `any` of these.
-        longest: Maximum length of a text in bytes of UTF-8.
+        kind: `text`, `number` (float or integer), `count` (integer), `flag` (boolean), `any` of these, or `frame`, the
+            answer to a frame: bytes such as those of a picture, or a list of numbers.
+        longest: Maximum length of a text in bytes of UTF-8, or of bytes.
         each: Maximum length of the list in each row, which is the same for all rows; 0 for one value per row.
     """
 
@@ -121,7 +124,7 @@ def read_parquet(source: bytes | Path, wanted: TableFormat) -> "pa.Table":
         content = source.read_bytes() if isinstance(source, Path) else source
         with _open(content) as file:
             found = _check(file, wanted, content)
-        texts = [one.path for one in found if one.kind == "text"]
+        texts = [one.path for one in found if one.kind in _OF_BYTES]
         with _open(content, read_dictionary=texts) as file:
             table = file.read(use_threads=False)
         notes = {key: text for key, text in (file.metadata.metadata or {}).items() if key in wanted.metadata}
@@ -323,6 +326,8 @@ def _leaf(stored: "pq.ColumnSchema", name: str, wanted: TableFormat) -> _Leaf:
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise BadData(f"the name of its column {_shown([name])} is too long or not printable")
     in_lists = bool(stored.max_repetition_level)
+    if allowed.kind == "frame":
+        allowed = replace(allowed, kind="number") if in_lists else replace(allowed, each=0)
     if not _fits(kind, allowed.kind) or in_lists != bool(allowed.each):
         expected = "a list in each row" if allowed.each else f"a {allowed.kind} in each row"
         raise BadData(f"its column {_shown([name])} has values of another type; expected {expected}")
@@ -347,7 +352,7 @@ def _check_sizes(footer: "pq.FileMetaData", leaves: Sequence[_Leaf], content: by
             values = sum(page.values for page in found)
             if values > group.num_rows * each:
                 raise BadData(f"its column {_shown([leaf.name])} has {values:,} values for {group.num_rows:,} rows")
-            width = each * (16 + (leaf.allowed.longest if leaf.kind == "text" else 8))
+            width = each * (16 + (leaf.allowed.longest if leaf.kind in _OF_BYTES else 8))
             size = sum(page.uncompressed for page in found)
             if size > _FOOTER + group.num_rows * width:
                 raise BadData(
@@ -356,7 +361,7 @@ def _check_sizes(footer: "pq.FileMetaData", leaves: Sequence[_Leaf], content: by
             if chunk.total_compressed_size > size + _FOOTER * max(len(found), 1):
                 raise BadData(f"its column {_shown([leaf.name])} has bytes that belong to no value")
             used, total, cells = used + chunk.total_compressed_size, total + size, cells + values
-            decoded += _decoded(found, _PLACE if leaf.kind == "text" else _NUMBER)
+            decoded += _decoded(found, _PLACE if leaf.kind in _OF_BYTES else _NUMBER)
     if total > MOST_BYTES:
         raise BadData(f"it has {total:,} bytes when decompressed, but at most {MOST_BYTES:,} are allowed")
     check_growth(decoded, len(content))
@@ -378,7 +383,7 @@ def _kind(stored: "pq.ColumnSchema", name: str) -> str:
         return ""
     logical = stored.logical_type.type
     if stored.physical_type == "BYTE_ARRAY":
-        return "text" if logical == "STRING" else ""
+        return "text" if logical == "STRING" else "bytes" if logical == "NONE" else ""
     if logical == "UNKNOWN":  # A column without any value.
         return "null"
     kinds = {"FLOAT": "number", "DOUBLE": "number", "INT32": "count", "INT64": "count", "BOOLEAN": "flag"}
@@ -386,6 +391,8 @@ def _kind(stored: "pq.ColumnSchema", name: str) -> str:
 
 
 def _fits(kind: str, allowed: str) -> bool:
+    if kind == "bytes" or allowed == "frame":
+        return (kind, allowed) == ("bytes", "frame") or kind == "null"
     return bool(kind) and (kind in (allowed, "null") or allowed == "any" or (kind, allowed) == ("count", "number"))
 
 
@@ -398,14 +405,15 @@ def _plain_columns(table: "pa.Table", leaves: Sequence[_Leaf], wanted: TableForm
         cells, length = table[leaf.name], 0
         if leaf.allowed.each:
             cells, length = _flat(cells, leaf)
-        if leaf.kind == "text":
+        if leaf.kind in _OF_BYTES:
             longest, size = _text_sizes(cells, leaf.name)
             if longest > leaf.allowed.longest:
+                what = "a text of " if leaf.kind == "text" else ""
                 raise BadData(
-                    f"its column {_shown([leaf.name])} has a text of {longest:,} bytes, but at most "
+                    f"its column {_shown([leaf.name])} has {what}{longest:,} bytes, but at most "
                     f"{leaf.allowed.longest:,} are allowed"
                 )
-            total += 0 if leaf.name in wanted.repeated else size
+            total += 0 if leaf.kind == "bytes" or leaf.name in wanted.repeated else size
             if total > MOST_BYTES:
                 raise BadData(f"its texts exceed the limit of {MOST_BYTES:,} bytes")
         columns[leaf.name] = cells, length
@@ -439,6 +447,8 @@ def _cast(cells: "pa.ChunkedArray", length: int, leaf: _Leaf, *, repeated: bool)
     types = {"number": pa.float64(), "count": pa.int64(), "flag": pa.bool_(), "null": pa.null()}
     if leaf.kind == "text":
         kind = pa.dictionary(pa.int32(), pa.string()) if repeated else pa.string()
+    elif leaf.kind == "bytes":  # Rows may share the same bytes, which are not copied for each.
+        kind = pa.dictionary(pa.int32(), pa.binary())
     elif leaf.kind == "null" or pa.types.is_primitive(cells.type):
         kind = cells.type if pa.types.is_float32(cells.type) else types[leaf.kind]
     else:
@@ -448,15 +458,13 @@ def _cast(cells: "pa.ChunkedArray", length: int, leaf: _Leaf, *, repeated: bool)
 
 
 def _text_sizes(cells: "pa.ChunkedArray", name: str) -> tuple[int, int]:
-    """Return the length of the longest text and of all texts, in bytes, without decoding them."""
+    """Return the length of the longest text, or bytes, and of all, in bytes, without decoding them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    longest = size = 0
+    longest, size, known = 0, 0, (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
     for chunk in cells.chunks:
-        if not isinstance(chunk, pa.DictionaryArray) or not (
-            pa.types.is_string(chunk.type.value_type) or pa.types.is_large_string(chunk.type.value_type)
-        ):
+        if not isinstance(chunk, pa.DictionaryArray) or chunk.type.value_type not in known:
             raise BadData(f"its column {_shown([name])} has the type {cells.type}")
         lengths = pc.binary_length(chunk.dictionary)
         longest = max(longest, pc.max(lengths).as_py() or 0)

@@ -26,10 +26,13 @@ MOST_REFITS = 1_000
 """Maximum number of refits whose answers are read."""
 LONGEST_LABEL = 4_000
 """Maximum number of bytes of a label or an answer, which can name all classes of a task."""
+LONGEST_MASK, MOST_POINTS = 1_000_000, 200
+"""Maximum number of bytes of a predicted mask, and of coordinates of predicted points."""
 FORMAT = TableFormat(
     {
         **dict.fromkeys(("id", "patient_id"), ForeignColumn("text")),
         **dict.fromkeys(("y_true", "y_pred"), ForeignColumn("any", LONGEST_LABEL)),
+        "answer": ForeignColumn("frame", LONGEST_MASK, MOST_POINTS),  # A mask as PNG, or the coordinates of points.
     },
     required=sorted(COLUMNS),
     lists={OF_REFITS: ForeignColumn("any", LONGEST_LABEL, MOST_REFITS)},

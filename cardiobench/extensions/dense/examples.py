@@ -63,6 +63,15 @@ def pick(count: int) -> dict[int, str]:
     return places
 
 
+def mask_of(answer: bytes | np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Return a predicted mask from its PNG, (H, W); None if it is not a picture of this size, which is not decoded then."""
+    try:
+        with Image.open(BytesIO(bytes(answer)), formats=("PNG",)) as picture:
+            return np.asarray(picture) if picture.size[::-1] == shape else None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # Of the file; Pillow raises all of them.
+        return None
+
+
 def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarray) -> Markup | str:
     """Draw a frame with its true and predicted outlines or points, or the reason why it cannot be read."""
     try:
@@ -70,19 +79,23 @@ def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarr
     except BadMedia as error:
         return f"cannot be read: {error}"
     height, width = grey.shape[:2]
+    predicted = mask_of(answer, label.mask.shape) if label.mask is not None else None
+    ends = np.asarray([] if isinstance(answer, bytes) else answer, dtype=np.float64).reshape(-1, 2)
+    if (label.mask is not None and predicted is None) or (
+        label.points is not None and ends.shape != label.points.shape
+    ):
+        return "the saved answer does not belong to this frame"
     with figure_style():
         figure, axes = subplots(width=3.0, height=3.0 * height / width)
         axes.imshow(grey)
         axes.set_axis_off()
-        if label.mask is not None and isinstance(answer, bytes):
-            predicted = np.asarray(Image.open(BytesIO(answer)))
+        if predicted is not None and label.mask is not None:
             for mask, colour, line in ((label.mask, TRUE, "-"), (predicted, PREDICTED, "--")):
                 for value in np.unique(mask[mask > 0]):
                     axes.contour(
                         (mask == value).astype(float), levels=[0.5], colors=colour, linewidths=1.0, linestyles=line
                     )
         elif label.points is not None:
-            ends = np.asarray(answer, dtype=np.float64).reshape(-1, 2)
             labelled = np.isfinite(label.points).all(axis=1)
             (x, y), (dx, dy) = label.points[labelled].T, (ends - label.points)[labelled].T
             axes.plot(x, y, "+", color=TRUE, markersize=7)

@@ -95,9 +95,8 @@ def test_class_dimensions_are_shared_and_dataset_dimensions_are_not():
     assert found.values["overlap_at_25"].value == 1.0 == found.values["common_at_25"].value
     assert found.values["jaccard_at_25"].value == 1.0 and found.values["p_value_at_25"].value == 1 / 100
     assert found.values["shuffled_at_25"].value < 0.5
-    assert "classifiers trained apart" in found.warnings[0] and found.warnings[0].endswith(
-        "p = 0.01 by 99 refits on permuted labels"
-    )
+    (apart,) = (one for one in found.warnings if "classifiers trained apart" in one)
+    assert apart.endswith("p = 0.01 by 99 refits on permuted labels")
     assert found.values["overlap_at_50"].value == pytest.approx((25 + 25 * 25 / 100) / 50, abs=0.12)
     top = found.tables["importance"]["dimension"].to_numpy()[:25]
     assert sorted(top) == list(range(25))
@@ -174,8 +173,9 @@ def test_sparse_classifier_is_not_evidence_of_sharing():
     protocol = Representation(classifiers=("tree",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
     finding = protocol.analyze(study(embeddings(60, 120, of_class=1)), None)
     assert set(finding.options["dimensions_used"].values()) == {1}, "one dimension encodes the class"
-    assert finding.values["overlap_at_25"].value == 1.0 == finding.values["shuffled_at_25"].value
-    said = "tree uses 1 dimensions: the overlap at 25, 50, 100 counts unused ones"
+    assert np.isnan(finding.values["overlap_at_25"].value) and np.isnan(finding.values["shuffled_at_25"].value)
+    assert finding.values["overlap_at_25"].reason == "the classifier uses 1 of 120 dimensions"
+    said = "tree uses 1 dimensions: the overlap at 25, 50, 100 is undefined"
     assert any(said in warning for warning in finding.warnings)
 
 
