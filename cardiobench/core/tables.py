@@ -30,6 +30,7 @@ _SEPARATORS = ",;\t"
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(?:\.\d{3})+\s*")
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+\s*)$")
 
 
@@ -164,7 +165,14 @@ def _read_csv(path: Path, given: str) -> pd.DataFrame:
 
 
 def _with_decimal_points(table: pd.DataFrame) -> pd.DataFrame:
-    return table.apply(lambda column: column.map(decimal_point))
+    """Replace decimal commas, except in columns that also have cells such as `1.201`, which may be thousands."""
+
+    def replaced(column: pd.Series) -> pd.Series:
+        if column.str.fullmatch(_THOUSANDS).any() and column.str.fullmatch(_DECIMAL_COMMA).any():
+            return column
+        return column.map(decimal_point)
+
+    return table.apply(replaced)
 
 
 def _encoding(content: bytes, given: str, path: Path) -> str:

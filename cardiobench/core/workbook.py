@@ -131,11 +131,20 @@ def _chosen(book: Any, sheet: str) -> str:
     return str(filled[0])
 
 
+def _value(cell: Any) -> Any:
+    """Return the value of a cell; a percentage as the text that Excel shows, because its number is a fraction."""
+    value = cell.value
+    if isinstance(value, int | float) and not isinstance(value, bool) and "%" in (cell.number_format or ""):
+        return f"{100 * value:.12g} %"
+    return value
+
+
 def _rows(sheet: Any) -> Iterator[tuple[int, Sequence[Any]]]:
     """Yield number and values of each row of a sheet that has a value."""
     sheet.reset_dimensions()  # The stated size may be wrong.
     cells = 0
-    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+    for number, found in enumerate(sheet.iter_rows(), 1):
+        row = [_value(cell) for cell in found]
         cells += len(row)
         if cells > MOST_CELLS:
             raise ValueError(f"sheet {sheet.title!r} has more than {MOST_CELLS:,} cells; save it as CSV")

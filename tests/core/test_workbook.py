@@ -46,6 +46,21 @@ def test_cells_are_the_text_that_excel_shows(workbook):
     assert table.attrs["changed"] == {"d": "2 of 6 cells are dates, such as 2024-03-01"}
 
 
+def test_percentages_are_not_read_as_fractions(workbook):
+    def change(book, sheet):
+        sheet["B2"], sheet["B3"] = 0.52, 0.525
+        sheet["B2"].number_format, sheet["B3"].number_format = "0%", "0.0%"
+
+    assert list(read_table(workbook(change))["EF"])[:3] == ["52 %", "52.5 %", "52"]
+
+
+def test_thousands_beside_decimal_commas_are_left_as_they_are(tmp_path):
+    (tmp_path / "t.csv").write_text("id;bnp;ef\na;1.201;50,5\nb;350,5;61\n")
+    table = read_table(tmp_path / "t.csv")
+    assert list(table["bnp"]) == ["1.201", "350,5"], "1.201 may be a thousand, so this is no column of numbers"
+    assert list(table["ef"]) == ["50.5", "61"]
+
+
 def test_long_numbers_are_named(workbook):
     def change(book, sheet):
         sheet["A2"] = 12345678901234567

@@ -90,7 +90,10 @@ def test_task_page_draws_curves_without_probabilities(tmp_path):
         curves[folder] = table[table["model"].str.startswith("org/two")].reset_index(drop=True)
         captions[folder] = saved.caption
     pd.testing.assert_frame_equal(curves["with"], curves["without"])
-    assert "prevalence of 50.0 % CD" in captions["without"] and "Without probabilities: org/one" in captions["without"]
+    assert (
+        "prevalence of 50.0 % CD" in captions["without"]
+        and "Without probabilities, or with many answers outside the classes: org/one" in captions["without"]
+    )
 
 
 def test_confusion_matrix_has_class_order_of_task():

@@ -149,7 +149,7 @@ def test_enter_key_opens_the_task(page):
     page.keyboard.press("Enter")
     part = page.locator("details.part[open]")
     assert part.locator("summary h3").first.inner_text() == "phantom_echo/ef"
-    assert part.locator("figure svg").count() == 3
+    assert part.locator("figure svg").count() == 4
     captions = part.locator("figcaption").all_inner_texts()
     assert all("n = " in caption and "SVG" in caption and "PNG" in caption and "CSV" in caption for caption in captions)
     assert "Bland-Altman" in captions[1]

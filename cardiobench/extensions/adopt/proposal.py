@@ -33,7 +33,7 @@ from cardiobench.extensions.adopt import tasks as labelling
 from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_of_role, columns_of, without_columns
 from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, profile, second_header, sex_of
 from cardiobench.extensions.adopt.locate import ARRAYS, PEEKED, Located, locate
-from cardiobench.extensions.adopt.patients import find_patients
+from cardiobench.extensions.adopt.patients import find_patients, without_patient
 from cardiobench.extensions.adopt.questions import Questions
 from cardiobench.extensions.adopt.recordings import (
     Checked,
@@ -258,7 +258,14 @@ class _Adoption:
                 raise BadConfig("--drop-without patient contradicts --patient-is-record. Leave one of them out.")
         if column is None or self.answers.patient_is_record:
             return
-        empty = (folded_column(self.table[column]) == "").to_numpy()
+        empty = without_patient(folded_column(self.table[column]))
+        if empty.all():
+            with self.questions.gather():
+                raise BadConfig(
+                    f"--drop-without patient leaves no row: column '{column}' names no patient. Remove this flag, and give "
+                    "--patient-is-record if patients are unknown."
+                )
+            return
         self.dropped = list(self.ids[empty])
         facts, kept = self.table.attrs, ~empty
         self.table = self.table[kept].reset_index(drop=True)
@@ -350,7 +357,7 @@ class _Adoption:
         values = sex_of(cells) | dict(stated)
         if unknown := [cell for cell in cells if cell not in values]:
             self.said.append(
-                f"{column}: {first_n(map(repr, unknown))} count as unknown; define them with --sex-values {unknown[0]}=F ..."
+                f"{column}: {first_n(map(repr, unknown))} count as unknown; define them with --sex-values {unknown[0]}=F|M ..."
             )
         return Sex(column=column, values=values) if values else None  # type: ignore[arg-type]  # F or M
 

@@ -66,9 +66,27 @@ def declare(name: str, table: pd.DataFrame, column: str, answers: Answers, quest
             questions.ask(f"What is '{column}' ({found.shown()}; {why})?", f"--kind {name}={'|'.join(KINDS)}", KINDS)
             or ""
         )
+    _check_flags(name, kind, found, answers)
     if kind == NUMBER:
         return _number(name, found, table[column], answers, questions)
     return _classes(name, kind, found, answers, questions) if kind else None
+
+
+def _check_flags(name: str, kind: str, found: ColumnProfile, answers: Answers) -> None:
+    """Refuse flags that would have no effect on a task of this kind."""
+    of_numbers = [
+        flag for flag, given in (("--range", answers.ranges), ("--label-unit", answers.units)) if name in given
+    ]
+    if kind in (TWO_CLASSES, CLASSES) and of_numbers:
+        raise BadConfig(
+            f"{' and '.join(of_numbers)} of '{name}' are for numbers, and column '{found.name}' has classes: "
+            f"{found.shown()}. Leave them out, or give --kind {name}={NUMBER} if it has numbers."
+        )
+    if name in answers.positive and kind in (CLASSES, NUMBER):
+        raise BadConfig(
+            f"--positive {name}={answers.positive[name]}: column '{found.name}' has {len(found.values)} different values "
+            f"and not two: {found.shown()}. Correct or empty the other cells, or leave --positive out."
+        )
 
 
 def _number(

@@ -118,6 +118,40 @@ def test_rows_without_patient_are_dropped_on_request_and_counted(hospital, tmp_p
     assert dict(dataset.table.excluded) == {"no patient in the labels at adoption": ("ekg003", "ekg009")}
 
 
+def test_words_for_an_unknown_patient_are_no_patients(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table.loc[[3, 9, 11], "Patientennummer"] = "", "unbekannt", "k.A."
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED) == 2
+    assert "3 of 30 rows have no patient (empty cells, or 'k.A.', 'unbekannt')" in said_by(capsys)
+    table["Patientennummer"] = "unbekannt"
+    table.to_csv(tmp_path / "none.csv", index=False)
+    assert adopt(folder, tmp_path / "none.csv", tmp_path / "own", *STATED, "--drop-without", "patient") == 2
+    assert "--drop-without patient leaves no row: column 'Patientennummer' names no patient" in said_by(capsys)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--range", "schenkelblock=0:1"), "--range of 'schenkelblock' are for numbers"),
+        (("--label-unit", "schenkelblock=mV"), "--label-unit of 'schenkelblock' are for numbers"),
+    ],
+)
+def test_flags_of_numbers_do_not_fit_classes(hospital, tmp_path, capsys, flags, said):
+    table, folder = hospital
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, *flags) == 2
+    assert said in said_by(capsys)
+
+
+def test_positive_value_of_several_classes_is_refused(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table.loc[[3, 9], "Schenkelblock"] = "unklar"
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED) == 2
+    assert "column 'Schenkelblock' has 3 different values and not two: ja, nein, unklar" in said_by(capsys)
+
+
 def test_sex_values_need_a_column_and_a_cell(hospital, tmp_path, capsys):
     table, folder = hospital
     table.drop(columns="Geschlecht").to_csv(tmp_path / "labels.csv", index=False)
