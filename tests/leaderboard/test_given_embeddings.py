@@ -55,7 +55,8 @@ def test_given_embeddings_are_verified_and_the_unchecked_part_is_stated(pushed, 
     assert {row["model"] for row in rows} == {"lab/net", "lab/other"}
     assert all(NOT_SEEN in row["warnings"].splitlines() for row in rows)
     for path in (path for path in files if path.startswith("predictions/")):
-        assert set(pd.read_parquet(io.BytesIO(files[path]))) == {"id", "y_pred", "p_no CD", "p_CD"}
+        answers = {"y_pred", "p_no CD", "p_CD"}
+        assert set(pd.read_parquet(io.BytesIO(files[path]))) == {"id", *answers, *(f"refits_{one}" for one in answers)}
 
 
 @pytest.mark.slow
