@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cardiobench.core.errors import BadData, first_n
-from cardiobench.core.parquet_pages import BY_DICTIONARY, PLAIN_ENCODINGS, Content, Page, pages
+from cardiobench.core.parquet_pages import BY_DICTIONARY, PLAIN_ENCODINGS, Chunk, Content, Page, column_chunks, pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,11 +149,11 @@ def check_cells(path: Path) -> None:
     decoded = 0
     with _open(content) as file:
         _check_rows(file.metadata.num_rows, len(content), 1 << 31)
-        for chunk, rows, found in _chunks(file.metadata, content):
+        for place, _, rows, found in _chunks(content, file.metadata.num_columns):
             size = sum(page.uncompressed for page in found)
             if size > 10 * LONGEST_CELL + rows * LONGEST_CELL:
                 raise ValueError(
-                    f"its column {_shown([chunk.path_in_schema])} has {size:,} bytes for {rows:,} rows; "
+                    f"its column {_shown([file.schema.column(place).path])} has {size:,} bytes for {rows:,} rows; "
                     f"at most {LONGEST_CELL:,} a row are allowed"
                 )
             decoded += _decoded(found, _NUMBER)
@@ -192,8 +192,8 @@ def check_recordings(path: Path, columns: Collection[str]) -> bytes:
             if other := [key.decode("utf-8", "replace") for key in notes if key not in (*IGNORED, *_OF_DATASETS)]:
                 raise BadData(f"it has the metadata {_shown(other)}, which is not allowed")
             _check_rows(footer.num_rows, len(content), MOST_ROWS)
-            for chunk, _, found in _chunks(footer, content):
-                texts = chunk.physical_type == "BYTE_ARRAY"
+            for place, chunk, _, found in _chunks(content, file.metadata.num_columns):
+                texts = schema.column(place).physical_type == "BYTE_ARRAY"
                 largest = _largest_entry(found, chunk.compression, content) if texts else 0
                 decoded += _decoded(found, _PLACE if texts else _NUMBER, largest)
         check_growth(decoded, len(content))
@@ -225,14 +225,13 @@ def _mapped(path: Path) -> Content:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
 
 
-def _chunks(footer: "pq.FileMetaData", content: Content) -> Iterator[tuple["pq.ColumnChunkMetaData", int, list[Page]]]:
-    """Yield each column chunk with the number of its rows and its pages."""
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        for place in range(group.num_columns):
-            chunk = group.column(place)
-            start = chunk.dictionary_page_offset or chunk.data_page_offset
-            yield chunk, group.num_rows, list(pages(content, start, chunk.total_compressed_size))
+def _chunks(content: Content, columns: int) -> Iterator[tuple[int, Chunk, int, list[Page]]]:
+    """Yield each column chunk: place of the column, chunk, number of rows and pages."""
+    for rows, chunks in column_chunks(content):
+        if len(chunks) != columns:
+            raise ValueError(f"a row group has {len(chunks)} columns and not {columns}")
+        for place, chunk in enumerate(chunks):
+            yield place, chunk, rows, list(pages(content, chunk.start, chunk.length))
 
 
 def _decoded(found: Collection[Page], width: int, largest: int = 0) -> int:
@@ -340,27 +339,26 @@ def _check_sizes(footer: "pq.FileMetaData", leaves: Sequence[_Leaf], content: by
     if groups > 1 + footer.num_rows // _ROWS_PER_GROUP:
         raise BadData(f"it has {groups:,} row groups for {footer.num_rows:,} rows")
     used = total = cells = decoded = 0
-    for number in range(groups):
-        group = footer.row_group(number)
-        for place, leaf in enumerate(leaves):
-            chunk = group.column(place)
-            start = chunk.dictionary_page_offset or chunk.data_page_offset
-            found = list(pages(content, start, chunk.total_compressed_size))
+    for rows, chunks in column_chunks(content):
+        if len(chunks) != len(leaves):
+            raise BadData(f"a row group has {len(chunks)} columns and not {len(leaves)}")
+        for chunk, leaf in zip(chunks, leaves, strict=True):
+            found = list(pages(content, chunk.start, chunk.length))
             if strange := {page.encoding for page in found if page.encoding is not None} - PLAIN_ENCODINGS.keys():
                 raise BadData(f"its column {_shown([leaf.name])} has the encoding {min(strange)}, which is not allowed")
             each = max(leaf.allowed.each, 1)
             values = sum(page.values for page in found)
-            if values > group.num_rows * each:
-                raise BadData(f"its column {_shown([leaf.name])} has {values:,} values for {group.num_rows:,} rows")
+            if values > rows * each:
+                raise BadData(f"its column {_shown([leaf.name])} has {values:,} values for {rows:,} rows")
             width = each * (16 + (leaf.allowed.longest if leaf.kind in _OF_BYTES else 8))
             size = sum(page.uncompressed for page in found)
-            if size > _FOOTER + group.num_rows * width:
+            if size > _FOOTER + rows * width:
                 raise BadData(
-                    f"its column {_shown([leaf.name])} has {size:,} bytes for {group.num_rows:,} rows; at most {width:,} a row are allowed"
+                    f"its column {_shown([leaf.name])} has {size:,} bytes for {rows:,} rows; at most {width:,} a row are allowed"
                 )
-            if chunk.total_compressed_size > size + _FOOTER * max(len(found), 1):
+            if chunk.length > size + _FOOTER * max(len(found), 1):
                 raise BadData(f"its column {_shown([leaf.name])} has bytes that belong to no value")
-            used, total, cells = used + chunk.total_compressed_size, total + size, cells + values
+            used, total, cells = used + chunk.length, total + size, cells + values
             decoded += _decoded(found, _PLACE if leaf.kind in _OF_BYTES else _NUMBER)
     if total > MOST_BYTES:
         raise BadData(f"it has {total:,} bytes when decompressed, but at most {MOST_BYTES:,} are allowed")

@@ -42,6 +42,56 @@ class Page(NamedTuple):
     compressed: int
 
 
+CODECS = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
+"""Names of the compression codecs, by number."""
+
+
+class Chunk(NamedTuple):
+    """Column chunk: its codec, the position of its first page, and its length in bytes."""
+
+    compression: str
+    start: int
+    length: int
+
+
+def column_chunks(content: Content) -> Iterator[tuple[int, list[Chunk]]]:
+    """Yield the number of rows and the column chunks of each row group, from the footer.
+
+    pyarrow ends the process on some damaged footers when it is asked for a column chunk, so it is not asked.
+
+    Raises:
+        ValueError: The footer is damaged.
+    """
+    end = len(content) - 8
+    start = end - int.from_bytes(content[end : end + 4], "little") if end > 0 else -1
+    if start < 0 or content[end + 4 :] != b"PAR1":
+        raise ValueError("its footer is damaged")
+    footer, _ = _struct(content, start, end)
+    for group in _structs(footer.get(4)):
+        chunks = [_chunk(column.get(3)) for column in _structs(group.get(1))]
+        yield _whole(group.get(3)), chunks
+
+
+def _chunk(fields: Any) -> Chunk:
+    if not isinstance(fields, dict):
+        raise ValueError("a column of its footer is damaged")
+    codec, length, data = (_whole(fields.get(place)) for place in (4, 7, 9))
+    dictionary = _whole(fields.get(11, 0))
+    return Chunk(CODECS[codec] if codec < len(CODECS) else str(codec), dictionary or data, length)
+
+
+def _structs(value: Any) -> list[dict[int, Any]]:
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ValueError("its footer is damaged")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError("a number of its footer is damaged")
+    return value
+
+
 def pages(content: Content, start: int, length: int) -> Iterator[Page]:
     """Yield the pages of a column chunk.
 
@@ -96,6 +146,19 @@ def _value(content: Content, position: int, end: int, kind: int, depth: int) -> 
     if kind == 8:
         size, position = _varint(content, position, end)
         return None, position + size
+    if kind in (9, 10) and depth < _DEEPEST:
+        head, position = _byte(content, position, end), position + 1
+        size, position = _varint(content, position, end) if head >> 4 == 15 else (head >> 4, position)
+        if size > end - position:
+            raise ValueError("a list of a header is longer than the header")
+        values = []
+        for _ in range(size):
+            if head & 15 in (1, 2):  # In a list, a truth value is a byte.
+                value, position = _byte(content, position, end) == 1, position + 1
+            else:
+                value, position = _value(content, position, end, head & 15, depth + 1)
+            values.append(value)
+        return values, position
     if kind == 12 and depth < _DEEPEST:
         return _struct(content, position, end, depth + 1)
     raise ValueError(f"a page header has a field of type {kind}")
