@@ -33,7 +33,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "stamp": (
         *("cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "libraries"),
         *("seed", "resamples", "key", "code", "embeddings", "device", "seconds", "date", "suite", "profile", "reused"),
-        "source_checksum",
+        *("recordings", "source_checksum"),
     ),
 }
 """Mapping from an open part of a result to the keys that it may have; options are those of the protocol."""

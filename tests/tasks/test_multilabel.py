@@ -367,7 +367,7 @@ def test_empty_cell_of_a_file_is_none_of_the_classes(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("right", [0.6, 0.95])
 def test_intervals_of_decisions_hold_the_truth_with_few_positives(right):
-    """Return predictions with known shares correct, of about 15 and 40 positives."""
+    """Intervals of decisions with known rates; with fewer than 10 positives of a label, there is none."""
     rates, n, metric = np.array([15, 40]) / 400, 400, load_metric("multilabel_f1")
     false = 0.01
     truth_of = {
@@ -376,15 +376,18 @@ def test_intervals_of_decisions_hold_the_truth_with_few_positives(right):
         "multilabel_recall": right,
         "multilabel_specificity": 1 - false,
     }
-    covered = dict.fromkeys(truth_of, 0)
+    covered, given, enough = dict.fromkeys(truth_of, 0), dict.fromkeys(truth_of, 0), 0
     for seed in range(300):
         rng = np.random.default_rng(seed)
         truth = (rng.random((n, 2)) < rates).astype(float)
         answers = np.where(truth == 1, rng.random((n, 2)) < right, rng.random((n, 2)) < false).astype(float)
+        enough += truth.sum(axis=0).min() >= 10
         sampler = Sampler(ScoringInput(truth, answers), Clusters.of(np.arange(n)), np.array([True, True]))
         for key, found in estimate_metric(metric, sampler).items():
+            given[key] += not np.isnan(found.low)
             covered[key] += found.low <= truth_of[key] <= found.high
-    assert all(count >= 0.9 * 300 for count in covered.values()), covered
+    assert 280 <= enough < 300 and set(given.values()) == {enough}
+    assert all(count >= 0.9 * enough for count in covered.values()), covered
 
 
 def test_ten_patients_are_enough_for_the_interval_of_a_class():

@@ -26,7 +26,7 @@ FEW["cross_validation"] += " --option cross_validation.sizes=XS"
 # Reasons that a line may give instead of a number: too few records on a twin, or nothing to compare.
 SILENT = {
     "Table 2, linear probe": "published recipe",
-    "Figure 18, maps of pathologies": "needs at least 5",  # The test split of a twin is small.
+    "Figure 18, maps of pathologies": "too few records of two classes",  # The test split of a twin is small.
 }
 
 
