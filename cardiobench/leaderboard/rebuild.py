@@ -122,11 +122,11 @@ class Rules:
     def possible(self, refits: RefitAnswers | None) -> RefitAnswers | None:
         """Return answers of refits, with the seed of the options, if the protocol makes such refits; else None.
 
-        Predictions of a protocol without training have refits of nothing.
+        Predictions of a protocol without training have refits of nothing, if the result states any.
         """
         made, variant = self.protocol, _without_conditions(self.task, self.claimed.variant)
         if isinstance(made, PredictionProtocol) and not made.reads_training(variant):
-            return RefitAnswers(NO_TRAINING)
+            return RefitAnswers(NO_TRAINING) if self.claimed.refits is not None else None
         varies = TRAINING_SEEDS if isinstance(made, EnsembleProtocol) else TRAINING_PATIENTS
         if made is None or refits is None or refits.varies != varies:
             return None
