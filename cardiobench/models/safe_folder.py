@@ -1,15 +1,15 @@
 """Folders with all files that a library may read of a model: checked settings, tokenizer data and digested weights.
 
 Libraries read settings from a folder, and some settings name code, other files or other repositories. Libraries
-therefore get a temporary folder instead of the model's own, in which JSON files have only listed keys with plain
-values, and which contains only the resolved weights. This is also the only place that admits a model's own code.
+therefore get a temporary folder instead of the model's own, in which JSON files have plain values and no refused keys,
+and which contains only the resolved weights. This is also the only place that admits a model's own code.
 """
 
 import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,43 +53,30 @@ TOKENIZER_DATA = (
     "vocab.json",
     "vocab.txt",
 )
-# Keys of transformers' configurations that name code, kernels, other weights or other repositories.
+# Keys that name code, kernels, arguments of a library's loader, or other weights, files or repositories. They are
+# refused in all letter cases and at any depth; a library reads some of them only from a part of its configuration.
 REFUSED_KEYS = frozenset({
-    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_name_or_path", "attn_implementation",
-    "auto_map", "backbone", "backbone_config", "backbone_kwargs", "custom_pipelines", "experts_implementation",
-    "gguf_file", "kernel_config", "quantization_config", "transformers_weights", "trust_remote_code", "use_kernels",
-    "use_pretrained_backbone", "use_timm_backbone",
+    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_name_or_path", "allow_all_kernels",
+    "attn_implementation", "attribute_map", "auto_map", "backbone", "backbone_config", "backbone_kwargs", "base_model_pp_plan",
+    "base_model_tp_plan", "chat_template", "configuration_files", "custom_generate", "custom_load", "custom_pipelines",
+    "device_map", "distributed_config", "experts_implementation", "fast_tokenizer_files", "feature_cls", "features_only",
+    "fix_mistral_regex", "fusion_config", "gguf_file", "hf_hub_filename", "hf_hub_id", "init_inputs", "jumanpp_kwargs",
+    "kernel_config", "kwargs_filter", "local_files_only", "mecab_kwargs", "name_or_path", "peft_config", "pretrained",
+    "pretrained_cfg_overlay", "pretrained_custom_load", "pretrained_filter_fn", "pretrained_model_args",
+    "pretrained_strict", "quantization_config", "response_schema", "response_template", "state_dict", "sub_configs",
+    "sub_configs_defaults", "sudachi_kwargs", "tesseract_config", "tp_plan", "transformers_weights", "trust_remote_code",
+    "use_kernels", "use_pretrained_backbone", "use_timm_backbone",
 })  # fmt: skip
-PROCESSOR_KEYS = frozenset({
-    "antialias", "crop_pct", "crop_size", "data_format", "default_to_square", "do_center_crop", "do_convert_rgb",
-    "do_flip_channel_order", "do_normalize", "do_pad", "do_rescale", "do_resize", "do_sample_frames",
-    "feature_extractor_type", "fps", "image_mean", "image_processor", "image_processor_type", "image_std",
-    "input_data_format", "interpolation", "max_num_patches", "num_frames", "offset", "pad_size", "patch_size",
-    "processor_class", "resample", "rescale_factor", "size", "size_divisor", "video_processor", "video_processor_type",
-})  # fmt: skip
-TOKENIZER_KEYS = frozenset({
-    "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder", "additional_special_tokens",
-    "bos_token", "clean_up_tokenization_spaces", "cls_token", "do_basic_tokenize", "do_lower_case", "eos_token", "errors",
-    "extra_special_tokens", "legacy", "mask_token", "model_input_names", "model_max_length", "never_split", "pad_token",
-    "padding_side", "sep_token", "spaces_between_special_tokens", "split_special_tokens", "strip_accents",
-    "tokenize_chinese_chars", "tokenizer_class", "truncation_side", "unk_token",
-})  # fmt: skip
-OPEN_CLIP_TOKENIZER_OPTIONS = frozenset({"clean", "language", "reduction_mask", "strip_sep_token"})
-OPEN_CLIP_MODEL_KEYS = frozenset({
-    "custom_text", "embed_dim", "init_logit_bias", "init_logit_scale", "nonscalar_logit_scale", "preprocess_cfg",
-    "quick_gelu", "text_cfg", "vision_cfg",
-})  # fmt: skip
-TIMM_ARGUMENTS = frozenset({
-    "act_layer", "attn_drop_rate", "class_token", "conv_mlp", "depth", "depths", "dims", "drop_path_rate", "drop_rate",
-    "dynamic_img_pad", "dynamic_img_size", "embed_dim", "fc_norm", "final_norm", "global_pool", "head_init_scale",
-    "img_size", "in_chans", "init_values", "kernel_sizes", "ls_init_value", "mlp_ratio", "no_embed_class", "norm_eps",
-    "norm_layer", "num_classes", "num_heads", "patch_drop_rate", "patch_size", "pos_drop_rate", "pos_embed", "pre_norm",
-    "proj_drop_rate", "qk_norm", "qkv_bias", "reg_tokens", "stem_type", "strict_img_size", "use_rot_pos_emb",
-    "weight_init", "window_size",
-})  # fmt: skip
-TIMM_PRETRAINED_KEYS = frozenset({
-    "classifier", "crop_mode", "crop_pct", "first_conv", "fixed_input_size", "input_size", "interpolation", "label_offset",
-    "mean", "min_input_size", "num_classes", "pool_size", "std", "tag", "test_crop_pct", "test_input_size",
+REFUSED_ENDINGS = ("_implementation", "_implementation_internal", "_pretrained")
+# Keys refused unless their value is a number, as a `drop_path` is: they name a file, a folder, a repository or an address.
+PLACES = re.compile(
+    r"(^|_)(cache|checkpoint|dir|file|filename|files|folder|font|merges|path|paths|repo|repository|revision|source|subfolder|"
+    r"token_path|uri|url|urls|vocab)$"
+)
+# Keys whose value is the name of an architecture or class of the library, at any depth.
+NAMES = frozenset({
+    "architecture", "feature_extractor_type", "image_processor_type", "processor_class", "timm_model_name",
+    "tokenizer_class", "video_processor_type",
 })  # fmt: skip
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HF_API_TOKEN", "GITHUB_TOKEN", "GH_TOKEN")
 
@@ -185,7 +172,7 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
         raise BadModel(
             f"{where} is a text of {len(value)} characters, expected at most {LONGEST}. Copy the model again."
         )
-    elif isinstance(value, int) and abs(value) > LARGEST and "model_max_length" not in where:
+    elif isinstance(value, int) and abs(value) > LARGEST and "max_len" not in where and "max_length" not in where:
         raise BadModel(f"{where} is {float(value):.3g}, expected at most {LARGEST:.0e}. Copy the model again.")
     elif isinstance(value, float) and not math.isfinite(value):
         raise BadModel(f"{where} is {value}, expected a finite number. Copy the model again.")
@@ -206,12 +193,12 @@ def mapping(value: Any, where: str) -> Settings:
     return dict(value or {})
 
 
-def only(keys: frozenset[str] | set[str], content: Settings) -> Settings:
+def only(keys: Collection[str], content: Settings) -> Settings:
     """Return the entries with keys in a list."""
     return {key: value for key, value in content.items() if key in keys}
 
 
-def refuse_unknown(unknown: set[str], known: frozenset[str] | set[str], where: str) -> None:
+def refuse_unknown(unknown: Collection[str], known: Collection[str], where: str) -> None:
     """Raise `BadModel` for keys that would change the model but are not passed on to the library."""
     if unknown:
         raise BadModel(
@@ -227,70 +214,103 @@ def named(value: Any, where: str) -> str:
     return value
 
 
+def has_text(value: Any) -> bool:
+    """Return whether a JSON value is a text or contains one, as a key or as a value."""
+    return '"' in json.dumps(value)
+
+
+def is_refused(key: str, value: Any, methods: Collection[str] = ()) -> bool:
+    """Return whether a setting may name code, kernels, weights, files or a repository, or replaces a method."""
+    name = key.casefold()
+    if name in REFUSED_KEYS or name.endswith(REFUSED_ENDINGS) or key in methods:
+        return True
+    # No library reads a private text from a file, but it sets an attribute of this name.
+    return (name.startswith("_") or PLACES.search(name) is not None) and (value is None or has_text(value))
+
+
+def without_refused(value: Any, where: str, methods: Collection[str] = (), depth: int = 0) -> Any:
+    """Return a JSON value without the refused keys of all its mappings, also of those in lists.
+
+    Args:
+        value: JSON value.
+        where: File and key, for messages.
+        methods: Names of methods of the object that receives the settings as attributes; these are refused too.
+        depth: Number of levels above this value.
+
+    Raises:
+        BadModel: It is nested too deeply, or the name of an architecture or class is a path or a repository.
+    """
+    if depth > DEEPEST:
+        raise BadModel(f"{where} is nested more than {DEEPEST} levels deep. Copy the model again.")
+    if isinstance(value, list):
+        return [without_refused(inner, where, methods, depth + 1) for inner in value]
+    if not isinstance(value, Mapping):
+        return value
+    kept = {}
+    for key, inner in value.items():
+        if key in NAMES and inner is not None:
+            named(inner, f"{where}, {key}")
+        if not is_refused(key, inner, methods):
+            kept[key] = without_refused(inner, f"{where}, {key[:80]}", methods, depth + 1)
+    return kept
+
+
 def transformers_config(content: Settings, where: str) -> Settings:
-    """Keep the settings that the configuration class of a transformers family has, except those that name code or files."""
+    """Pass on the settings of a known family of transformers, except refused keys and names of methods."""
     from transformers import CONFIG_MAPPING
 
     kind = content.get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         raise BadModel(f"{where}: model_type is {str(kind)[:80]!r}, which is unknown to transformers.")
-    allowed = _of_class(CONFIG_MAPPING[kind], content, where)
+    methods = {name for name in dir(CONFIG_MAPPING[kind]) if callable(getattr(CONFIG_MAPPING[kind], name, None))}
+    # Settings become attributes of an object; a key that is no name of an attribute cannot be read from it.
+    allowed = {key: value for key, value in without_refused(content, where, methods).items() if key.isidentifier()}
+    for name in getattr(CONFIG_MAPPING[kind], "sub_configs", {}):
+        for key in (name, f"{name}_dict"):  # Older files contain the part twice.
+            if content.get(key) is not None:
+                mapping(content[key], f"{where}, {key}")
     architectures = content.get("architectures")
     if architectures is not None:
         if not isinstance(architectures, list):
             raise BadModel(f"{where}: architectures is a {type(architectures).__name__}, expected a list of names.")
         allowed["architectures"] = [named(name, f"{where}, architectures") for name in architectures]
-    return {**allowed, "model_type": kind}
-
-
-def _of_class(kind: Any, content: Settings, where: str) -> Settings:
-    parts = getattr(kind, "sub_configs", {})
-    keys = (set(kind().to_dict()) | set(getattr(kind, "attribute_map", {})) | {"num_labels"}) - REFUSED_KEYS
-    allowed = only(keys, content)
-    for name, inner in parts.items():
-        for key in (name, f"{name}_dict"):  # Older files contain the part twice.
-            if content.get(key) is not None:
-                part = mapping(content[key], f"{where}, {key}")
-                allowed[key] = _of_class(inner, part, f"{where}, {key}") if hasattr(inner, "attribute_map") else {}
     return allowed
 
 
 def processor_config(content: Settings, where: str) -> Settings:
-    """Pass on the settings of image and video processors: those in `PROCESSOR_KEYS`, and any number."""
-    allowed = _of_processor(content)
+    """Pass on the settings of image and video processors: numbers, and texts that are plain words such as "bicubic"."""
+    allowed = without_refused(content, where)
     for part in ("image_processor", "video_processor"):
         if part in allowed:
             allowed[part] = _of_processor(mapping(allowed[part], f"{where}, {part}"))
-    for holder in (allowed, allowed.get("image_processor", {}), allowed.get("video_processor", {})):
-        for key in ("image_processor_type", "feature_extractor_type", "video_processor_type", "processor_class"):
-            if holder.get(key) is not None:
-                named(holder[key], f"{where}, {key}")
-    return allowed
+    return _of_processor(allowed)
 
 
 def _of_processor(content: Settings) -> Settings:
-    # Numbers name neither code nor files, and most families have options of their own, such as rescale_offset.
-    numbers = {key for key, value in content.items() if value is not None and '"' not in json.dumps(value)}
-    return only(PROCESSOR_KEYS | (numbers - REFUSED_KEYS), content)
+    """Leave out lists of texts, and texts that could be a file or a repository; no processor needs them."""
+    return {
+        key: value
+        for key, value in content.items()
+        if isinstance(value, Mapping) or not has_text(value) or (isinstance(value, str) and re.fullmatch(r"\w+", value))
+    }
 
 
 def tokenizer_config(content: Settings, where: str) -> Settings:
-    """Pass on the settings of tokenizers."""
-    allowed = only(TOKENIZER_KEYS, content)
-    if allowed.get("tokenizer_class") is not None:
-        named(allowed["tokenizer_class"], f"{where}, tokenizer_class")
-    return allowed
+    """Pass on the settings of tokenizers and their special tokens, except refused keys."""
+    return without_refused(content, where)
 
 
-def special_tokens(content: Settings, where: str) -> Settings:
-    """Pass on special or added tokens: texts, or mappings of plain values."""
+def added_tokens(content: Settings, where: str) -> Settings:
+    """Pass on added tokens, a mapping from text to id."""
+    if not all(isinstance(number, int) for number in content.values()):
+        raise BadModel(f"{where} is not a mapping from token to id. Copy the model again.")
     return content
 
 
 TOKENIZER_RULES: Mapping[str, Rule] = {
     "tokenizer_config.json": tokenizer_config,
-    "special_tokens_map.json": special_tokens,
-    "added_tokens.json": special_tokens,
+    "special_tokens_map.json": tokenizer_config,
+    "added_tokens.json": added_tokens,
 }
 TRANSFORMERS_RULES: Mapping[str, Rule] = {
     "config.json": transformers_config,
@@ -302,21 +322,28 @@ TRANSFORMERS_RULES: Mapping[str, Rule] = {
 
 
 def timm_config(content: Settings, where: str) -> Settings:
-    """Pass on the architecture, its sizes, and how its frames are prepared.
+    """Pass on the architecture, its arguments, and how its frames are prepared.
 
     Raises:
-        BadModel: An argument of the architecture is not in `TIMM_ARGUMENTS`, and ignoring it would change the network.
+        BadModel: An argument of the architecture names weights or options of the loader; ignoring it would change the
+            network.
     """
+    from dataclasses import fields
+
+    from timm.models import PretrainedCfg
+
     named(content.get("architecture"), f"{where}, architecture")
     arguments = mapping(content.get("model_args"), f"{where}, model_args")
-    refuse_unknown(set(arguments) - TIMM_ARGUMENTS, TIMM_ARGUMENTS, f"{where}: model_args")
-    allowed = only({"architecture", "num_classes", "num_features", "global_pool"}, content)
+    kept = without_refused({key: value for key, value in arguments.items() if key != "pretrained_cfg"}, where)
+    refuse_unknown(set(arguments) - set(kept), kept, f"{where}: model_args")
+    allowed = only({"architecture", "num_classes", "num_features", "global_pool"}, without_refused(content, where))
     if arguments:
-        allowed["model_args"] = arguments
+        allowed["model_args"] = kept
+    known = {field.name for field in fields(PretrainedCfg)} - {"architecture", "label_names", "label_descriptions"}
     if "pretrained_cfg" in content:
         inner = mapping(content["pretrained_cfg"], f"{where}, pretrained_cfg")
-        return {**allowed, "pretrained_cfg": only(TIMM_PRETRAINED_KEYS, inner)}
-    return {**only(TIMM_PRETRAINED_KEYS, content), **allowed}
+        return {**allowed, "pretrained_cfg": only(known, without_refused(inner, where))}
+    return {**only(known, without_refused(content, where)), **allowed}
 
 
 def open_clip_config(content: Settings, where: str) -> Settings:
@@ -329,28 +356,32 @@ def open_clip_config(content: Settings, where: str) -> Settings:
             library.
     """
     from dataclasses import fields
+    from inspect import signature
 
-    from open_clip.model import CLIPTextCfg, CLIPVisionCfg
+    from open_clip.model import CLIP, CLIPTextCfg, CLIPVisionCfg
+    from open_clip.tokenizer import HFTokenizer, SimpleTokenizer
+    from open_clip.transform import PreprocessCfg
 
     model = mapping(content.get("model_cfg"), f"{where}, model_cfg")
-    refuse_unknown(set(model) - OPEN_CLIP_MODEL_KEYS, OPEN_CLIP_MODEL_KEYS, f"{where}: model_cfg")
+    known = {"custom_text", *signature(CLIP).parameters} - {"cast_dtype", "output_dict"}
+    refuse_unknown(set(model) - known, known, f"{where}: model_cfg")
     for part, kind in (("vision_cfg", CLIPVisionCfg), ("text_cfg", CLIPTextCfg)):
-        model[part] = mapping(model.get(part), f"{where}, {part}")
+        inner = mapping(model.get(part), f"{where}, {part}")
         known = {field.name for field in fields(kind)}
-        refuse_unknown(set(model[part]) - known, known, f"{where}: {part}")
-    vision, text = model["vision_cfg"], model["text_cfg"]
-    if vision.get("timm_model_name") is not None:
-        named(vision["timm_model_name"], f"{where}, timm_model_name")
-    vision.pop("timm_model_pretrained", None)
+        refuse_unknown(set(inner) - known, known, f"{where}: {part}")
+        options = mapping(inner.get("tokenizer_kwargs"), f"{where}, tokenizer_kwargs")
+        offered = {*signature(HFTokenizer).parameters, *signature(SimpleTokenizer).parameters} - {"kwargs"}
+        offered = {key for key in offered if not is_refused(key, "")}
+        refuse_unknown({key for key in options if key not in offered}, offered, f"{where}: tokenizer_kwargs")
+        model[part] = without_refused(inner, f"{where}, {part}")
+    text = model["text_cfg"]
     if text.get("hf_model_name") is not None:
         text["hf_model_pretrained"] = False
-    options = mapping(text.get("tokenizer_kwargs"), f"{where}, tokenizer_kwargs")
-    refuse_unknown(
-        set(options) - OPEN_CLIP_TOKENIZER_OPTIONS, OPEN_CLIP_TOKENIZER_OPTIONS, f"{where}: tokenizer_kwargs"
-    )
     tokenizer = text.get("hf_tokenizer_name")
     if tokenizer and (not isinstance(tokenizer, str) or not REPOSITORY.fullmatch(tokenizer)):
         named(tokenizer, f"{where}, hf_tokenizer_name")
     prepared = mapping(content.get("preprocess_cfg"), f"{where}, preprocess_cfg")
-    keys = {"size", "mode", "mean", "std", "interpolation", "resize_mode", "fill_color"}
-    return {"model_cfg": model, "preprocess_cfg": only(keys, prepared)}
+    return {
+        "model_cfg": model,
+        "preprocess_cfg": only({field.name for field in fields(PreprocessCfg)}, without_refused(prepared, where)),
+    }

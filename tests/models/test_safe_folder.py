@@ -15,7 +15,19 @@ from cardiobench.cli.main import main
 from cardiobench.core.errors import BadModel
 from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
-from cardiobench.models.safe_folder import TRANSFORMERS_RULES, plain, processor_config, safe_folder, without_tokens
+from cardiobench.models.safe_folder import (
+    REFUSED_KEYS,
+    TRANSFORMERS_RULES,
+    open_clip_config,
+    plain,
+    processor_config,
+    safe_folder,
+    timm_config,
+    tokenizer_config,
+    transformers_config,
+    without_refused,
+    without_tokens,
+)
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 
 MAKERS = {
@@ -388,3 +400,153 @@ def test_code_of_a_processor_that_is_not_run_is_stated(originals, tmp_path):
     edit(file, lambda content: content | {"image_processor": content["image_processor"] | {"auto_map": CODE}})
     (warning,) = load_model(str(folder)).warnings
     assert "names its own code (auto_map), not run here: SiglipImageProcessor of transformers is used" in warning
+
+
+# ---- Refused keys at any depth
+
+PLACED = {  # How a hostile setting is hidden in the part of a configuration.
+    "at the top": lambda setting: setting,
+    "in a part": lambda setting: {"part": setting},
+    "three levels down": lambda setting: {"part": {"part": {"part": setting}}},
+    "in a list": lambda setting: {"parts": [1, [setting]]},
+    "in a list below a part": lambda setting: {"part": {"parts": [{"part": setting}]}},
+}
+WAYS = {
+    "a configuration of transformers": lambda part: transformers_config({"model_type": "vit", **part}, "f"),
+    "a part of a configuration of transformers": lambda part: transformers_config(
+        {"model_type": "clip", "vision_config": {"hidden_size": 8, **part}}, "f"
+    ),
+    "an image processor": lambda part: processor_config({"size": 8, "image_processor": {"size": 8, **part}}, "f"),
+    "a tokenizer": lambda part: tokenizer_config({"pad_token": "<pad>", **part}, "f"),
+    "the frames of timm": lambda part: timm_config(
+        {"architecture": "vit_tiny_patch16_224", "pretrained_cfg": {"mean": [0.5], **part}}, "f"
+    ),
+}
+FILES = ("vocab_file", "tokenizer_file", "checkpoint_path", "url", "file", "cache_dir", "class_info_file", "repo_path",
+         "merges", "vocab", "index_path", "weights_url", "_private")  # fmt: skip
+
+
+def keys_of(value):
+    if isinstance(value, dict):
+        return {*value, *(key for inner in value.values() for key in keys_of(inner))}
+    return {key for inner in value for key in keys_of(inner)} if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("place", PLACED)
+def test_refused_keys_are_dropped_at_any_depth(way, place):
+    for name in sorted(REFUSED_KEYS):
+        for key in (name, name.upper(), name.title()):
+            for value in ("someone/else", {"": "someone/else"}, ["someone/else"], True, None):
+                passed = WAYS[way](PLACED[place]({key: value, "hidden_size": 8}))
+                assert key not in keys_of(passed), (key, value)
+    for key in FILES:
+        for value in ("../../other", ["other"], {"a": "other"}):
+            assert key not in keys_of(WAYS[way](PLACED[place]({key: value}))), (key, value)
+
+
+def test_numbers_named_like_files_are_kept():
+    """Check that rates and switches of networks pass, although their names end like those of files."""
+    numbers = {
+        "drop_path": 0.1,
+        "use_mem_eff_path": True,
+        "use_cache": False,
+        "_sliding_window_pattern": 4,
+        "x": [1, 2],
+    }
+    assert without_refused(numbers, "f") == numbers
+    with pytest.raises(BadModel, match="nested more than 12 levels"):
+        without_refused(nested(1000), "f")
+
+
+@pytest.mark.parametrize("where", ["text_config", "vision_config"])
+@pytest.mark.parametrize("name", ["hf-hub:someone/else", "hf_hub:someone/else", "local-dir:/tmp/else", "../else"])
+def test_architectures_of_other_repositories_are_refused(where, name):
+    inner = {"model_type": "timm_wrapper", "architecture": name}
+    for content in (inner, {"model_type": "llava", where: inner}):
+        with pytest.raises(BadModel, match="expected the name of an architecture"):
+            transformers_config(content, "f")
+    with pytest.raises(BadModel, match="expected the name of an architecture"):
+        timm_config({"architecture": "vit_tiny_patch16_224", "pretrained_cfg": {"architecture": name}}, "f")
+    with pytest.raises(BadModel, match="expected the name of an architecture"):
+        open_clip_config({"model_cfg": {"embed_dim": 8, "vision_cfg": {"timm_model_name": name}, "text_cfg": {}}}, "f")
+
+
+def test_settings_cannot_rename_or_replace_attributes(originals, tmp_path):
+    """Check that no setting is renamed to a refused one by `attribute_map`, and that methods stay what they are."""
+    folder = tmp_path / "model"
+    shutil.copytree(originals("siglip"), folder)
+    renamed = {"attribute_map": {"harmless": "_attn_implementation"}, "harmless": "someone/else"}
+    methods = {"to_dict": "text", "save_pretrained": 1, "get_text_config": {"a": 1}}
+
+    def change(content):
+        content["vision_config"] |= renamed | methods
+        return content | renamed | methods
+
+    edit(folder / "config.json", change)
+    frames = torch.rand(2, 3, 32, 32)
+    assert torch.equal(
+        load_model(str(folder)).encoder.encode(frames), load_model(str(originals("siglip"))).encoder.encode(frames)
+    )
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        {"checkpoint_path": "other.bin"},
+        {"pretrained": True},
+        {"pretrained_cfg": {"file": "other.bin"}},
+        {"pretrained_cfg_overlay": {"url": "https://example.org/other.bin"}},
+        {"cache_dir": "/tmp"},
+        {"features_only": True},
+        {"Checkpoint_Path": "other.bin"},
+    ],
+)
+def test_arguments_of_timms_loader_are_refused(originals, tmp_path, argument):
+    folder = tmp_path / "model"
+    shutil.copytree(originals("timm"), folder)
+    (name,) = argument
+    edit(folder / "config.json", lambda content: content | {"model_args": content["model_args"] | argument})
+    with pytest.raises(BadModel, match=f"model_args contains {name}, which is not passed on"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+def test_tokenizers_open_no_other_file(originals, tmp_path, file):
+    folder = tmp_path / "model"
+    shutil.copytree(originals("siglip"), folder)
+    traps = {
+        "tokenizer_file": "/etc/hostname",
+        "vocab_file": "../other",
+        "init_inputs": ["/etc/hostname"],
+        "vocab": "x",
+    }
+    edit(folder / file, lambda content: content | traps | {"fix_mistral_regex": True})
+    with safe_folder(given_files("m", folder), TRANSFORMERS_RULES) as safe:
+        assert not keys_of(json.loads((safe / file).read_text())) & {*traps, "fix_mistral_regex"}
+    assert load_model(str(folder)).encoder.no_text_reason == ""
+
+
+ARCHITECTURES = ("beit", "bert", "blip", "clip", "convnext", "deit", "dinov2", "dinov3_vit", "hubert", "llava", "resnet",
+                 "siglip", "siglip2", "swinv2", "vision-encoder-decoder", "vit", "videomae", "vjepa2", "wav2vec2")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_saved_configurations_pass_unchanged(kind, tmp_path):
+    """Check that the library reads the same settings with and without the filter, as saved today and by older versions."""
+    transformers = pytest.importorskip("transformers")
+    if kind == "vision-encoder-decoder":
+        parts = transformers.ViTConfig(hidden_size=24), transformers.BertConfig(hidden_size=24)
+        config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(*parts)
+    else:
+        config = transformers.CONFIG_MAPPING[kind](id2label={0: "normal", 1: "AV block"}, label2id={"normal": 0})
+    config.save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "config.json").read_text())
+    older = {"_name_or_path": "org/x", "_commit_hash": None, "quantization_config": None, "torch_dtype": "float32"}
+    for content in (saved, saved | older):
+        (tmp_path / "config.json").write_text(json.dumps(content))
+        with safe_folder(given_files("m", tmp_path), TRANSFORMERS_RULES) as safe:
+            passed = transformers.AutoConfig.from_pretrained(safe, local_files_only=True).to_dict()
+        expected = transformers.AutoConfig.from_pretrained(tmp_path, local_files_only=True).to_dict()
+        origin = {"_name_or_path": "", "quantization_config": None}
+        assert passed | origin == expected | origin
