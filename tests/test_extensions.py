@@ -38,10 +38,11 @@ from tests.without_extensions import (
 
 NAMES = own_extensions()
 FAMILIES = own_families()
-# Words with other meanings: a loss of information, a row of a table, a heading, a layer of a network.
+# Words with other meanings: the calibration of a model, a loss of information, a row of a table, a heading, a layer of a network.
 COMMON_WORDS = {
     *(
         "alignment",
+        "calibration",
         "choose",
         "confound",
         "dense",
