@@ -1,15 +1,17 @@
 """Test the architecture of the package: layers without cycles, one name per concept, printing in one place."""
 
 import ast
+import json
 import re
 from collections import defaultdict
 
 from cardiobench.cli.commands import commands
 from cardiobench.core.resources import PACKAGE
 from cardiobench.metrics.load import load_metric, own_metrics
+from cardiobench.protocols import list_protocols
 from cardiobench.results.verdict import Verdict
 from cardiobench.tasks.task import list_kinds
-from tests.architecture import FILES, callers, circle, nodes, nodes_by_type, syntax_tree
+from tests.architecture import FILES, callers, circle, nodes, nodes_by_type, syntax_tree, users_of_fields
 
 
 def test_imports_have_no_cycles():
@@ -22,6 +24,15 @@ def test_one_module_computes_cells():
     assert callers("check_encoder", "cardiobench.runner") == {"cardiobench.runner.cells.recordings"}
     checking = {name for name in FILES if name.startswith("cardiobench.runner") and "reason_given" in bound_names(name)}
     assert checking == {"cardiobench.runner.compute"}
+
+
+def test_manifest_of_extensions_has_few_fields_with_one_user():
+    users = users_of_fields()
+    assert len(users) <= 12
+    single = [name for name, extensions in users.items() if len(extensions) == 1]
+    recorded = json.loads((PACKAGE.parent / "tests" / "golden" / "versions.json").read_text("utf-8"))["versions"]
+    protocols = {name.partition(" ")[2] for name in recorded if name.startswith("protocol ")}
+    assert len(single) <= 4 or protocols - {*list_protocols()}, "without deleted extensions, more fields have one user"
 
 
 def test_class_name_occurs_once():

@@ -28,16 +28,13 @@ class Extension:
             `draw_side_by_side(records)`; both return name -> figure.
         commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module must
             be cheap to import, because all of them are imported to print the help.
-        answers: Form of an answer (`TaskKind.answer`) -> name of the protocol that a run without `--protocols` uses for
-            explicitly named tasks of that form. A dataset's name includes its tasks of that form only if the protocol
-            is selected.
-        examples: Form of an answer -> function (dataset, task, predictions) -> examples with pictures for the report.
+        answers: Form of an answer (`TaskKind.answer`) -> module with `PROTOCOL`, the name of the protocol that a run without
+            `--protocols` uses for explicitly named tasks of that form, and `examples(dataset, task, predictions)`, which
+            returns examples with pictures for the report. A dataset's name includes its tasks of that form only if the
+            protocol is selected. The module must be cheap to import.
         profiles: Name of a profile -> subclass of `cardiobench.protocols.profile.RunProfile`.
-        definitions: `f(spec)` -> alternative task definitions for a dataset, which run only when named.
         tables: Name of a layout of `cardiobench report` -> `f(collection, folder)`, which writes the layout and returns
             files and problems.
-        anchors: `f(task)` -> `cardiobench.results.anchors.Anchors`: published scores and human agreement, shown beside
-            the results of a task, `<dataset>/<target>`.
         suites: Package whose JSON files are suites (`cardiobench.scoring.suites`); published suites belong to the core.
         conditions: Name of a condition (`--condition NAME[=VALUE]`) -> module with `VERSION`, which is part of the key of a
             result; `check(config, value)`, called before any work to refuse settings; `applies(task, value)`; and
@@ -48,8 +45,11 @@ class Extension:
             which submitted results under the condition are shown as declared and have no place. A run is then
             limited to tasks that the condition applies to and to protocols that predict.
         cards: Package with model cards, `<org>__<model>.md`.
-        tasks: Sequence of tasks that combine several datasets, named `<modality>/<target>`; their members are the tasks
-            of datasets with the same target and classes.
+        tasks: Module with any of `COMBINED`, a sequence of tasks that combine several datasets, named `<modality>/<target>`,
+            whose members are the tasks of datasets with the same target and classes; `definitions(spec)`, which returns
+            alternative task definitions for a dataset, which run only when named; and `anchors(task)`, which returns
+            `cardiobench.results.anchors.Anchors`: published scores and human agreement, shown beside the results of a
+            task, `<dataset>/<target>`. The module must be cheap to import.
         hooks: Subclass of `cardiobench.runner.hooks.RunHooks`, which takes part in a run.
     """
 
@@ -57,11 +57,8 @@ class Extension:
     figures: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
-    examples: Mapping[str, str] = field(default_factory=dict)
     profiles: Mapping[str, str] = field(default_factory=dict)
-    definitions: str = ""
     tables: Mapping[str, str] = field(default_factory=dict)
-    anchors: str = ""
     conditions: Mapping[str, str] = field(default_factory=dict)
     suites: str = ""
     cards: str = ""
@@ -106,6 +103,11 @@ def contributions(kind: str) -> dict[str, str]:
 def hooks(kind: str) -> list[Any]:
     """Import everything that extensions contribute to one field of `Extension`, in the order of their names."""
     return [resolve(one) for manifest in extensions().values() for one in manifest.references(kind).values()]
+
+
+def offers(kind: str, attribute: str) -> list[Any]:
+    """Return an attribute of all modules that extensions contribute to one field; modules without it are left out."""
+    return [getattr(module, attribute) for module in hooks(kind) if hasattr(module, attribute)]
 
 
 def resolve(reference: str) -> Any:

@@ -161,7 +161,7 @@ def list_dense_tasks() -> tuple[str, ...]:
 
 def defined_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
     """Return additional tasks of a dataset defined by extensions."""
-    return tuple(task for define in extensions.hooks("definitions") for task in define(spec))
+    return tuple(task for define in extensions.offers("tasks", "definitions") for task in define(spec))
 
 
 def list_defined_tasks() -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def list_defined_tasks() -> tuple[str, ...]:
 
 def tasks_over_datasets() -> tuple[Task, ...]:
     """Return the tasks over several datasets, which are defined by extensions and belong to no dataset."""
-    return tuple(task for tasks in extensions.hooks("tasks") for task in tasks)
+    return tuple(task for tasks in extensions.offers("tasks", "COMBINED") for task in tasks)
 
 
 def spans_datasets(task: Task) -> bool:

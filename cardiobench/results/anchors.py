@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from cardiobench.core.extensions import hooks
+from cardiobench.core.extensions import offers
 from cardiobench.metrics.load import find_number
 
 
@@ -96,7 +96,7 @@ class Anchors:
 
 def anchors(task: str) -> Anchors:
     """Return the published values of a task `<dataset>/<target>` from all extensions."""
-    found = [find(task) for find in hooks("anchors")]
+    found = [find(task) for find in offers("tasks", "anchors")]
     return Anchors(
         tuple(score for one in found for score in one.published),
         tuple(one for other in found for one in other.ceilings),

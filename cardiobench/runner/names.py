@@ -38,7 +38,7 @@ def check_request_names(config: RunConfig, encoders: Mapping[str, Encoder]) -> N
 
 def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
     """Return the default protocols: the quick ones, and those of extensions for named tasks."""
-    answers = extensions.contributions("answers")
+    answers = _protocol_by_form()
     by_form = [answers.get(catalog.task(name).rules.answer) if "/" in name else None for name in tasks]
     quick = choose(()) if None in by_form or not tasks else ()
     return tuple(dict.fromkeys([*quick, *filter(None, by_form)]))
@@ -46,5 +46,9 @@ def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
 
 def extra_forms(protocols: Iterable[str]) -> set[str]:
     """Return the forms of answer of these extension protocols, for which dataset names also select tasks."""
-    answers, chosen = extensions.contributions("answers"), set(protocols)
-    return {form for form, protocol in answers.items() if protocol in chosen}
+    chosen = set(protocols)
+    return {form for form, protocol in _protocol_by_form().items() if protocol in chosen}
+
+
+def _protocol_by_form() -> dict[str, str]:
+    return {form: extensions.resolve(one).PROTOCOL for form, one in extensions.contributions("answers").items()}

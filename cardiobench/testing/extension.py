@@ -17,10 +17,11 @@ from cardiobench.tasks.task import list_kinds, task_kind
 from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
 
-FUNCTIONS = ("examples", "tables", "anchors")
+FUNCTIONS = ("tables",)
 """Manifest fields that refer to functions."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch")
 ATTRIBUTES = {
+    "answers": ("PROTOCOL", "examples"),
     "figures": ("draw",),
     "commands": ("HELP", "configure", "execute"),
     "conditions": ("VERSION", "check", "applies", "apply"),
@@ -40,12 +41,7 @@ def check_extension(name: str) -> None:
     known = extensions()
     require(name in known, f"no extension '{name}' is installed. Installed: {', '.join(known) or 'none'}")
     manifest = known[name]
-    forms = sorted({task_kind(kind).answer for kind in list_kinds()})
-    for form, protocol in manifest.answers.items():
-        where = f"{name}: answers['{form}'] = '{protocol}'"
-        require(form in forms, f"{where}: the forms of an answer are {', '.join(forms)}")
-        require(protocol in manifest.protocols, f"{where}: its protocols are {', '.join(manifest.protocols) or 'none'}")
-    for field in (one for one in fields(Extension) if one.name != "answers"):
+    for field in fields(Extension):
         for key, reference in manifest.references(field.name).items():
             where = f"{name}: {field.name}{f'[{key!r}]' if key else ''} = '{reference}'"
             try:
@@ -59,8 +55,12 @@ def check_extension(name: str) -> None:
             if field.name == "hooks":
                 kind = isinstance(part, type) and issubclass(part, RunHooks)
                 require(kind, f"{where} is not a subclass of cardiobench.runner.hooks.RunHooks")
+            if field.name == "answers":
+                _check_answers(where, key, part.PROTOCOL, manifest)
             if field.name == "tasks":
-                _check_tasks(where, part)
+                offered = [one for one in ("COMBINED", "definitions", "anchors") if hasattr(part, one)]
+                require(offered, f"{where} has none of COMBINED, definitions, anchors")
+                _check_tasks(where, getattr(part, "COMBINED", ()))
             if field.name == "suites":
                 _check_suites(where, part)
     for protocol in manifest.protocols:
@@ -71,6 +71,13 @@ def check_extension(name: str) -> None:
         check_protocol(protocol)
     loaded = _loaded_with(name)
     require(not loaded, f"{name}: reading its manifest imports {', '.join(loaded)}, and every command reads it")
+
+
+def _check_answers(where: str, form: str, protocol: str, manifest: Extension) -> None:
+    forms = sorted({task_kind(kind).answer for kind in list_kinds()})
+    require(form in forms, f"{where}: the forms of an answer are {', '.join(forms)}")
+    known = ", ".join(manifest.protocols) or "none"
+    require(protocol in manifest.protocols, f"{where}: PROTOCOL is '{protocol}', its protocols are {known}")
 
 
 def _check_tasks(where: str, tasks: Any) -> None:

@@ -5,6 +5,5 @@ from cardiobench.core.extensions import Extension
 EXTENSION = Extension(
     protocols={"dense": "cardiobench.extensions.dense.protocol:DensePrediction"},
     hooks="cardiobench.extensions.dense.hooks:DenseHooks",
-    answers={"frames": "dense"},
-    examples={"frames": "cardiobench.extensions.dense.examples:frame_examples"},
+    answers={"frames": "cardiobench.extensions.dense.form"},
 )

@@ -5,7 +5,6 @@ from cardiobench.core.extensions import Extension
 EXTENSION = Extension(
     commands={"floors": "cardiobench.extensions.papers.floors"},
     profiles={"paper": "cardiobench.extensions.papers.profile:PaperProfile"},
-    definitions="cardiobench.extensions.papers.tasks:published_tasks",
+    tasks="cardiobench.extensions.papers.tasks",
     tables={"paper": "cardiobench.extensions.papers.write:write_tables"},
-    anchors="cardiobench.extensions.papers.anchors:anchors",
 )

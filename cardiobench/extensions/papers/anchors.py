@@ -6,17 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.results.anchors import Anchors, Ceiling, PublishedScore
+from cardiobench.results.anchors import Ceiling, PublishedScore
 
 FOLDER = Path(__file__).parent / "tables"
 CEILINGS = FOLDER / "ceilings.csv"
 FILES = ("echo_tables.csv", "ecg_tables.csv", "ecg_benchmarks.csv")
 FOLDS = "f1_median_15fold_size_"
-
-
-def anchors(task: str) -> Anchors:
-    """Return published scores and human ceilings of a task `<dataset>/<target>`."""
-    return Anchors(published_scores(task), human_ceilings(task))
 
 
 def published_scores(task: str | None = None) -> tuple[PublishedScore, ...]:

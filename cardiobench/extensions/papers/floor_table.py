@@ -13,7 +13,7 @@ from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.extensions.papers.anchors import FOLDER, published_scores
-from cardiobench.extensions.papers.tasks import published_tasks
+from cardiobench.extensions.papers.tasks import definitions
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.score_result import Floor
@@ -57,7 +57,7 @@ def tasks_by_name(names: Sequence[str]) -> list[Task]:
             task = catalog.task(name)
             return catalog.members(task) if catalog.spans_datasets(task) else (task,)
         if name in catalog.list_datasets():
-            return [*catalog.spec(name).tasks, *published_tasks(catalog.spec(name))]
+            return [*catalog.spec(name).tasks, *definitions(catalog.spec(name))]
         raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
 
     return [task for some in look_up(names or catalog.list_datasets(), find) for task in some]

@@ -7,6 +7,7 @@ definitions. These tasks run when named explicitly, or instead of the benchmark 
 from dataclasses import replace
 
 from cardiobench.data.spec import BMI_GROUPS, VIEWS, DatasetSpec, Group, Task
+from cardiobench.results.anchors import Anchors
 
 NAMED_VIEWS = tuple(name for name in VIEWS if name != "Other")
 """Views with prompts in arXiv:2510.00520."""
@@ -34,7 +35,7 @@ _WITH_OTHER = ("tmed2/view",)
 """Views whose released predictions have the images and the probability of "Other"."""
 
 
-def published_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
+def definitions(spec: DatasetSpec) -> tuple[Task, ...]:
     """Return the tasks whose definition or name differs from the paper."""
     tasks = []
     for target, column in _ECG_LABELS.get(spec.name, {}).items():
@@ -75,8 +76,15 @@ def paper_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
 
     ECG datasets used in a paper keep only the published tasks; other datasets keep their own.
     """
-    published = published_tasks(spec)
+    published = definitions(spec)
     if spec.modality == "ecg":
         return published or spec.tasks
     targets = {task.target for task in published}
     return (*(task for task in spec.tasks if task.target not in targets or task.name in _WITH_OTHER), *published)
+
+
+def anchors(task: str) -> Anchors:
+    """Return published scores and human ceilings of a task `<dataset>/<target>`."""
+    from cardiobench.extensions.papers.anchors import human_ceilings, published_scores
+
+    return Anchors(published_scores(task), human_ceilings(task))

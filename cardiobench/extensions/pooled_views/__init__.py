@@ -3,6 +3,6 @@
 from cardiobench.core.extensions import Extension
 
 EXTENSION = Extension(
-    tasks="cardiobench.extensions.pooled_views.tasks:POOLED_TASKS",
+    tasks="cardiobench.extensions.pooled_views.tasks",
     hooks="cardiobench.extensions.pooled_views.hooks:PooledViewHooks",
 )

@@ -5,4 +5,4 @@ from cardiobench.data.spec import VIEWS, Task
 POOLED = Task(
     "echo/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view, over all datasets at hand"
 )
-POOLED_TASKS = (POOLED,)
+COMBINED = (POOLED,)

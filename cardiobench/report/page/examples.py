@@ -123,7 +123,7 @@ def write_examples(
 def drawable(task: Task) -> bool:
     """Return whether examples of a task can be drawn; labelled frames require an extension."""
     return not catalog.spans_datasets(task) and (
-        not task.dense or task.rules.answer in extensions.contributions("examples")
+        not task.dense or task.rules.answer in extensions.contributions("answers")
     )
 
 
@@ -150,8 +150,8 @@ def examples(
         frame: Predictions with id, y_true, y_pred and, if available, p_<class> columns.
         leads: ECG leads to draw.
     """
-    if drawing := extensions.contributions("examples").get(task.rules.answer):
-        return list(extensions.resolve(drawing)(dataset, task, frame))
+    if answers := extensions.contributions("answers").get(task.rules.answer):
+        return list(extensions.resolve(answers).examples(dataset, task, frame))
     rows = dataset.task_rows(task)
     units = rows[task.unit_column].astype(str)
 

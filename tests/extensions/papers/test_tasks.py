@@ -7,7 +7,7 @@ import pytest
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.twin import write_twin
-from cardiobench.extensions.papers.tasks import NAMED_VIEWS, paper_tasks, published_tasks
+from cardiobench.extensions.papers.tasks import NAMED_VIEWS, definitions, paper_tasks
 from cardiobench.protocols.profile import find_profile
 from cardiobench.tasks.group_labels import group_labels
 
@@ -85,7 +85,7 @@ def test_profile_tasks():
 def test_labels_of_published_tasks_are_columns_of_the_dataset(name):
     spec = catalog.spec(name)
     columns = {*spec.columns, *(task.target for task in spec.tasks)}
-    for task in published_tasks(spec):
+    for task in definitions(spec):
         assert task.target in columns and catalog.task(task.name) == task
         assert task not in spec.tasks
 
