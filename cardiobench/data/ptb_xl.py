@@ -41,11 +41,12 @@ def _several(name: str, target: str) -> Task:
     )
 
 
-def release_spec(name: str, title: str) -> DatasetSpec:
-    """Return the facts of the release under the name and title of a dataset."""
+def release_spec(name: str, title: str, replaces: tuple[str, ...] = ()) -> DatasetSpec:
+    """Return the facts of the release under the name and title of a dataset, which replaces other forms of it."""
     return DatasetSpec(
         name=name,
         title=title,
+        replaces=replaces,
         version="1.1.0",
         modality="ecg",
         media="ecg",
@@ -176,7 +177,7 @@ class PtbXlBuilder(CardioBuilder):
         assert raw is not None, "the release is a folder"
         features = ptb_xl_plus.find_features(raw)
         if features:
-            yield from ptb_xl_plus.findings(features)
+            yield from ptb_xl_plus.findings(features, cls.SPEC.name)
 
     @classmethod
     def excluded(cls, raw: Path | None, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:

@@ -87,15 +87,19 @@ def _impossible(values: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def findings(folder: Path) -> Iterator[AuditFinding]:
-    """Yield implausible measurements, and the disagreement of the two algorithms, which limits any model's accuracy."""
+def findings(folder: Path, dataset: str) -> Iterator[AuditFinding]:
+    """Yield implausible measurements of a dataset, and the disagreement of the two algorithms, which limits any model's accuracy."""
     odd = _impossible(_values(folder, "12SL"))
     for target, (_, unit, _) in TARGETS.items():
         names = tuple(f"{number:05d}" for number in odd.index[odd[target]])
         low, high = LIMITS[unit]
         if names:
             yield AuditFinding(
-                f"ptb_xl/{target}: measurements outside {low:g}-{high:g} {unit}", len(names), "ECGs", names, "no labels"
+                f"{dataset}/{target}: measurements outside {low:g}-{high:g} {unit}",
+                len(names),
+                "ECGs",
+                names,
+                "no labels",
             )
     if not (folder / TABLES["Uni-G"]).is_file():
         return
@@ -103,4 +107,4 @@ def findings(folder: Path) -> Iterator[AuditFinding]:
     for target, (_, unit, _) in TARGETS.items():
         apart = (one[target] - other[target]).abs().dropna()
         note = f"mean absolute difference {apart.mean():.1f} {unit}, median {apart.median():.1f}"
-        yield AuditFinding(f"ptb_xl/{target}: ECGs also measured by Uni-G", len(apart), "ECGs", note=note)
+        yield AuditFinding(f"{dataset}/{target}: ECGs also measured by Uni-G", len(apart), "ECGs", note=note)

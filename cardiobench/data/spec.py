@@ -64,6 +64,9 @@ class DatasetSpec:
         patient_is_record: Whether each recording counts as a separate patient, because patient ids are unknown.
         local: Whether the data must stay on the machine; results are pushed only if the dataset is named explicitly,
             and without ids.
+        replaces: Datasets with the same recordings in another form, which analyses over several datasets leave out if this
+            one is present.
+        demo: Targets of the tasks in `cardiobench demo`, for data that come with the package.
     """
 
     name: str
@@ -87,6 +90,8 @@ class DatasetSpec:
     patient_is_record: bool = False
     local: bool = False
     citation: str = ""
+    replaces: tuple[str, ...] = ()
+    demo: tuple[str, ...] = ()
 
     @property
     def all_tasks(self) -> tuple[Task, ...]:

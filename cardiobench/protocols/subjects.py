@@ -4,12 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import TaskData
-
-FORMS = ("ptb_xl_500", "ptb_xl", "ptb_xl_sample")
-"""Datasets with the same recordings in other forms, which are never compared with each other; the first available one
-is used. Other ECG sources have 400 or 500 Hz, so at 100 Hz the sampling rate would identify PTB-XL."""
 
 EF_EDGES = (40.0, 50.0)
 EF_CLASSES = ("reduced", "mildly reduced", "preserved")
@@ -21,7 +18,7 @@ def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     """Return label -> its tasks, one per dataset: `cd` -> ptb_xl/cd, georgia/cd.
 
     A task for a part of a dataset, such as one hospital, is left out if the whole dataset is available; of datasets
-    with the same recordings the first in `FORMS` is used.
+    with the same recordings one is used (`DatasetSpec.replaces`).
     """
     labels: dict[str, dict[str, Task]] = {}
     for task in tasks:
@@ -29,11 +26,15 @@ def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         if task.where and task.name != whole and whole in {other.name for other in tasks}:
             continue
         members = labels.setdefault(task.name.partition("/")[2], {})
-        recordings = FORMS[0] if task.dataset in FORMS else task.dataset
-        chosen = members.setdefault(recordings, task)
-        if task.dataset in FORMS and FORMS.index(task.dataset) < FORMS.index(chosen.dataset):
-            members[recordings] = task
+        if any(task.dataset in _replaces(other.dataset) for other in members.values()):
+            continue
+        other = next((name for name, one in members.items() if one.dataset in _replaces(task.dataset)), task.dataset)
+        members[other] = task
     return {label: tuple(members.values()) for label, members in labels.items()}
+
+
+def _replaces(dataset: str) -> tuple[str, ...]:
+    return catalog.spec(dataset).replaces if dataset in catalog.list_datasets() else ()
 
 
 def class_tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:

@@ -26,6 +26,7 @@ SPEC = DatasetSpec(
     access="",
     redistributable=True,
     generated=True,
+    demo=("cd", "af"),
     columns={"sex": "string", "age": "float64", "heart_rate": "float64", "qrs_ms": "float64", "pr_ms": "float64"},
     tasks=(
         Task(

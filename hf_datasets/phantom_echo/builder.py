@@ -37,6 +37,7 @@ SPEC = DatasetSpec(
     access="",
     redistributable=True,
     generated=True,
+    demo=("ef",),
     columns={
         "key_frame": "int64",
         "fps": "float64",

@@ -21,6 +21,7 @@ class PtbXlSample(PtbXlBuilder):
         _RELEASE,
         expected={"train": 48, "validation": 14, "test": 52},
         tasks=tuple(task for task in _RELEASE.tasks if task.target == "cd"),
+        demo=("cd",),
     )
 
     @classmethod

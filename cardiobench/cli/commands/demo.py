@@ -25,9 +25,6 @@ MODELS = (
     "cardiobench/ecg-morphology",
     "cardiobench/minirocket",
 )
-TASKS = ("ptb_xl_sample/cd", "phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/ef")
-"""Tasks of data that come with the package; those of a deleted dataset are left out."""
-
 ROWS = 12
 """Number of rows in the table; the report shows all results."""
 LOG = "demo.log"
@@ -48,14 +45,16 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print examples of extensions, run the evaluation, write the report, and return the exit code."""
     from cardiobench.core.command import command
     from cardiobench.core.console import Console
-    from cardiobench.data.catalog import list_datasets
+    from cardiobench.data import catalog
     from cardiobench.results import formatting
     from cardiobench.runner.hooks import run_hooks
 
     folder, console = arguments.output_dir, Console()
     for part in chain.from_iterable(hooks.demo() for hooks in run_hooks()):
         console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
-    tasks = [name for name in TASKS if name.partition("/")[0] in list_datasets()]
+    own = [catalog.spec(name) for name in catalog.list_datasets() if catalog.is_own(name)]
+    specs = sorted(own, key=lambda spec: spec.generated)  # Real recordings first.
+    tasks = [f"{spec.name}/{target}" for spec in specs for target in spec.demo]
     line = ["--model", *MODELS, "--tasks", *tasks, "--output-dir", str(folder)]
     sys.stdout.write(f"$ {command('eval', *line)}\n")
     sys.stdout.flush()
