@@ -1,33 +1,22 @@
-"""Select the bundled records from the first 400 of the release: all with a conduction disturbance, and as many without.
+"""Select the bundled records: those of the first 400 of PTB-XL that release 1.0.3 holds.
 
-The source copy is older than 1.0.3. Records removed in 1.0.3 are replaced by the next ones of their fold, and ages
-above 89 are written as in 1.0.3.
+The source copy is older than 1.0.3, so records that 1.0.3 removed are left out, and ages above 89 are written as in 1.0.3.
 """
 
-import ast
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from cardiobench.data.ecg_labels import CD_CLASSES, conduction
 from cardiobench.data.ptb_xl_labels import OLDEST, OVER_89, REMOVED
 
+LAST = 400
+"""Largest `ecg_id` of the source copy."""
 
-def draw(release: Path, seed: int = 0) -> list[int]:
-    """Return the `ecg_id`s of the sample: all conduction disturbances, and as many random other records per fold."""
-    table = pd.read_csv(release / "ptbxl_database.csv")
-    table = table[table["ecg_id"] <= 400]
-    positive = table["scp_codes"].map(lambda text: conduction(set(ast.literal_eval(text)), "scp") == CD_CLASSES[1])
-    rng = np.random.default_rng(seed)
-    removed = table["ecg_id"].isin(REMOVED)
-    chosen = list(table.loc[positive & ~removed, "ecg_id"])
-    for _, fold in table.groupby("strat_fold"):
-        negatives = fold.loc[~positive[fold.index], "ecg_id"].to_numpy()
-        drawn = rng.choice(negatives, size=int(positive[fold.index].sum()), replace=False)
-        in_order = [number for number in dict.fromkeys([*drawn, *negatives]) if number not in REMOVED]
-        chosen += in_order[: int((positive & ~removed)[fold.index].sum())]
-    return sorted(int(number) for number in chosen)
+
+def draw(release: Path) -> list[int]:
+    """Return the `ecg_id`s of the sample in ascending order."""
+    numbers = pd.read_csv(release / "ptbxl_database.csv", usecols=["ecg_id"])["ecg_id"]
+    return sorted(int(number) for number in numbers if number <= LAST and number not in REMOVED)
 
 
 def rows(release: Path, numbers: list[int]) -> pd.DataFrame:
