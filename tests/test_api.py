@@ -56,7 +56,7 @@ def test_score_and_compare(references, tmp_path):
     right.to_csv(tmp_path / "mine.csv", index=False)
     references.to_csv(tmp_path / "refs.csv", index=False)
     assert cardiobench.score(tmp_path / "mine.csv", "ptb_xl_sample/cd", tmp_path / "refs.csv").score.value == 1
-    with pytest.raises(BadPredictions, match=r"51 of the 52"):
+    with pytest.raises(BadPredictions, match=r"121 of the 122"):
         cardiobench.score(right[1:], "ptb_xl_sample/cd", references)
 
 
@@ -79,4 +79,4 @@ def test_load_metric_and_dataset():
     with pytest.raises(UnknownName, match="Did you mean 'mae'"):
         cardiobench.load_metric("mea")
     dataset = cardiobench.load_dataset("cardiobench/ptb_xl_sample", split="test")
-    assert len(dataset) == 52 and dataset.features["cd"].names == ["no CD", "CD"]
+    assert len(dataset) == 122 and dataset.features["cd"].names == ["no CD", "CD"]

@@ -117,7 +117,7 @@ def test_json_output_is_not_mixed_with_other_text(line, part):
 def test_references_are_written_and_predictions_are_scored(tmp_path):
     assert call("cardiobench.cli", "references", "ptb_xl_sample/cd", "--out", "refs.csv", cwd=tmp_path).returncode == 0
     refs = pd.read_csv(tmp_path / "refs.csv", dtype=str)
-    assert refs["split"].value_counts().to_dict() == {"test": 52, "train": 48, "validation": 14}
+    assert refs["split"].value_counts().to_dict() == {"test": 122, "train": 237, "validation": 34}
     test = refs[refs["split"] == "test"]
     test.assign(y_pred=test["y_true"])[["id", "y_pred"]].to_csv(tmp_path / "perfect.csv", index=False)
     line = ["--predictions", "perfect.csv", "--task", "ptb_xl_sample/cd", "--references", "refs.csv"]
@@ -247,8 +247,8 @@ def test_dry_run_estimates_costs_and_writes_nothing(tmp_path):
     done = call("cardiobench.eval", *line, cwd=tmp_path)
     plan = json.loads(done.stdout)
     (row,) = plan["rows"]
-    assert done.returncode == plan["exit_code"] == 0 and row["to_encode"] == 114 and row["cells"] == 2
-    assert row["seconds"] > 0 and row["bytes"] > 114 * 4 and row["cached"] == 0
+    assert done.returncode == plan["exit_code"] == 0 and row["to_encode"] == 393 and row["cells"] == 2
+    assert row["seconds"] > 0 and row["bytes"] > 393 * 4 and row["cached"] == 0
     assert not list(tmp_path.iterdir()) and "the run would start; nothing was written" in done.stderr
     done = call("cardiobench.eval", "--model", "cardiobench/constant", tmp_path, *line[2:], cwd=tmp_path)
     assert done.returncode == 1 and json.loads(done.stdout)["problems"]

@@ -121,8 +121,8 @@ def test_scored_file_is_listed_with_models_under_its_given_names(folder, capsys)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda table: table.iloc[3:], r"short.csv has 49 of the 52 test units .* Missing: "),
-        (lambda table: table.assign(id="x" + table["id"]), r"short.csv has 0 of the 52"),
+        (lambda table: table.iloc[3:], r"short.csv has 119 of the 122 test units .* Missing: "),
+        (lambda table: table.assign(id="x" + table["id"]), r"short.csv has 0 of the 122"),
     ],
 )
 def test_unmatched_ids_give_one_message(folder, capsys, change, message):
@@ -138,7 +138,7 @@ def test_incomplete_files_are_compared_in_the_worst_case(folder, capsys):
     line = ("short.csv", "poor.parquet", "--task", TASK, "--references", "refs.csv", "--allow-missing")
     (found,) = pairs(capsys, *line)["pairs"]
     expected = cardiobench.compare("short.csv", "poor.parquet", TASK, "refs.csv", allow_missing=True, resamples=200)
-    assert (found["low"], found["high"], found["n"]) == (expected.low, expected.high, 52)
+    assert (found["low"], found["high"], found["n"]) == (expected.low, expected.high, 122)
 
 
 def test_different_task_or_data_version_gives_one_message(folder, capsys):

@@ -23,8 +23,8 @@ from cardiobench.results.paths import predictions_path
 from cardiobench.runner.content_reader import ContentReader
 from cardiobench.runner.plan import plan_dataset
 from cardiobench.runner.run import run
+from tests.data.mixed import copy_mixed
 
-SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"
 TASK = "ptb_xl/cd"
 
 
@@ -35,8 +35,8 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def release(tmp_path):
-    """Copy the bundled records, as an incomplete PTB-XL with its official folds."""
-    return shutil.copytree(SAMPLE, tmp_path / "ptb_xl")
+    """Copy some bundled records, as an incomplete PTB-XL with its official folds."""
+    return copy_mixed(tmp_path / "ptb_xl")
 
 
 @pytest.fixture

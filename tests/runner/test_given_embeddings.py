@@ -154,7 +154,7 @@ def test_one_message_counts_missing_and_unknown(frame, tmp_path):
         evaluate(tmp_path, embeddings=odd)
     assert "1 id repeated" in str(error.value)
     with pytest.raises(
-        BadData, match=r"5 of the 114 recordings of ptb_xl_sample are missing: .* 1 of 110 ids are none of"
+        BadData, match=r"5 of the 393 recordings of ptb_xl_sample are missing: .* 1 of 389 ids are none of"
     ):
         evaluate(tmp_path, embeddings=odd.iloc[:-1])
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").rglob("*__*.json"))
@@ -165,7 +165,7 @@ def test_allowed_missing_recordings_lower_coverage(frame, tmp_path):
     ids = open_dataset("ptb_xl_sample", None, need_media=False).frame.groupby("split")["id"].agg(list)
     some = frame[~frame["id"].isin([*ids["test"][:3], ids["validation"][0]])]
     results = evaluate(tmp_path, embeddings=some, allow_missing=True)
-    assert (results[0].scored, results[0].expected) == (49, 52) and "incomplete" in flags(results[0])
+    assert (results[0].scored, results[0].expected) == (119, 122) and "incomplete" in flags(results[0])
     assert evaluate(tmp_path, embeddings=some, allow_missing=True)[0].stamp["key"] == results[0].stamp["key"]
     assert evaluate(tmp_path, embeddings=frame)[0].stamp["key"] != results[0].stamp["key"]
 

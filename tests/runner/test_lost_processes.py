@@ -56,7 +56,7 @@ def test_every_recording_is_encoded_despite_a_late_process(tmp_path):
     for process in started:
         error = process.communicate(timeout=120)[1]
         assert process.returncode == 0, error
-    assert len({name for name, _ in embeddings(tmp_path)}) == 114
+    assert len({name for name, _ in embeddings(tmp_path)}) == 393
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ def config(tmp_path):
         output_dir=tmp_path / "results",
         cache_dir=tmp_path / "cache",
         resamples=20,
+        limit=20,
     )
 
 

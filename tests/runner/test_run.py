@@ -86,13 +86,13 @@ def test_result_has_all_facts_of_the_number(config):
     assert outcome.exit_code == 0
     path, result = result_of(config)
     assert path.relative_to(config.output_dir).parts[0] == "cardiobench__ecg-morphology"
-    assert result.coverage == {"scored": 52, "expected": 52}
+    assert result.coverage == {"scored": 122, "expected": 122}
     assert (
-        result.score.n == 52
+        result.score.n == 122
         and result.score.n_patients == 49
         and result.score.low < result.score.value < result.score.high
     )
-    assert result.floors["best_constant"].value == pytest.approx(1 / 3), "26 of 52 are positive: F1 2/3 and 0"
+    assert result.floors["best_constant"].value == pytest.approx(105 / 227), "105 of 122 are negative: F1 210/227 and 0"
     assert set(result.groups) <= {"sex", "age"} and result.seen_in_pretraining is False
     assert result.model["preprocessing"] and result.dataset["digest"] and result.options["penalty"]
     predictions = pd.read_parquet(predictions_path(path))
@@ -164,7 +164,7 @@ def test_recordings_are_encoded_once(config, tmp_path, monkeypatch):
     config = dataclasses.replace(config, protocols=("probe", "knn"), cache_dir=tmp_path / "cache")
     run(config)
     run(dataclasses.replace(config, seed=3))
-    assert len(seen) == 114
+    assert len(seen) == 393
 
 
 @pytest.mark.slow
@@ -213,9 +213,9 @@ def test_recordings_above_size_limit_are_listed(config, tmp_path, monkeypatch):
 
 
 def test_limit_uses_the_first_patients(config):
-    run(dataclasses.replace(config, limit=5))
+    run(dataclasses.replace(config, limit=12))
     _, result = result_of(config)
-    assert result.score.n_patients == 5 and any("first 5 patients" in warning for warning in result.warnings)
+    assert result.score.n_patients == 12 and any("first 12 patients" in warning for warning in result.warnings)
 
 
 def test_inapplicable_protocols_give_a_reason(config):

@@ -79,7 +79,7 @@ def test_equal_values_are_reused_and_others_encoded(evaluated):
     again, said = evaluated(Spread(linear(1.0)))
     assert again.is_earlier(again.results[0]) and key(again) == key(first)
     plan, results = said.split("results")
-    assert "114, taken from an earlier run" in plan and "taken from an earlier run" in results
+    assert "393, taken from an earlier run" in plan and "taken from an earlier run" in results
     assert again.to_json()["from_earlier_run"] == [0] and first.to_json()["from_earlier_run"] == []
     other, said = evaluated(Spread(linear(2.0)))
     assert key(other) != key(first) and "taken from" not in said

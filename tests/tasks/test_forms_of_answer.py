@@ -209,7 +209,7 @@ def tasks(tmp_path, monkeypatch, request):
     for name in ("interval", "grade"):
         request.addfinalizer(lambda name=name: KINDS.pop(name, None))
     builder = catalog.builder(SAMPLE)
-    (cd,) = builder.SPEC.tasks
+    cd = builder.SPEC.task("cd")
     shared = {"groups": cd.groups[:1], "description": "of a package outside"}
     own = (
         Task(f"{SAMPLE}/span", "interval", "age", ("interval_score",), unit="years", label_range=(0, 120), **shared),

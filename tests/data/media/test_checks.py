@@ -41,7 +41,7 @@ def changed(ecg, change):
 
 
 def test_bundled_ecgs_are_not_remarked(ecgs):
-    assert [names(ecg) for ecg in ecgs] == [set()] * 114
+    assert [names(ecg) for ecg in ecgs] == [set()] * 393
 
 
 def test_recordings_of_four_releases_are_not_remarked(root):
@@ -115,13 +115,13 @@ FAULTS = [
 
 @pytest.mark.parametrize(("check", "change", "share"), FAULTS)
 def test_fault_of_an_ecg_is_remarked(ecgs, check, change, share):
-    some = ecgs[::6]
+    some = ecgs[::20]
     assert np.mean([check in names(changed(ecg, change)) for ecg in some]) >= share
 
 
 @pytest.mark.parametrize(("factor", "share"), [(0.25, 0.9), (0.5, 0.5), (2.0, 0.4)])
 def test_wrong_sampling_rate_is_remarked(ecgs, factor, share):
-    some = ecgs[::6]
+    some = ecgs[::20]
     assert np.mean(["sampling rate" in names(replace(ecg, fs=factor * ecg.fs)) for ecg in some]) >= share
 
 
@@ -152,9 +152,9 @@ def test_extremes_equal_those_of_numpy(ecgs):
 
 
 def test_deviation_separates_the_right_order_from_every_exchange(ecgs):
-    """Compare with a loop over the definitions; 114 real ECGs in 15 exchanges and 6 inversions."""
+    """Compare with a loop over the definitions; 99 real ECGs in 15 exchanges and 6 inversions."""
     right, wrong = [], []
-    for ecg in ecgs:
+    for ecg in ecgs[::4]:
         right.append(deviation(limb_covariance(ecg.signal), EVERY_LIMB_LEAD))
         for first in range(6):
             for second in range(first + 1):
@@ -181,7 +181,7 @@ def test_deviation_separates_the_right_order_from_every_exchange(ecgs):
     ],
 )
 def test_order_that_fits_is_reported(ecgs, order, signs, said):
-    for ecg in ecgs[::20]:
+    for ecg in ecgs[::60]:
         signal = ecg.signal[:, order] * np.array(signs)
         found = fitting_order(limb_covariance(signal), 0.1)
         assert said in found.removesuffix(" would agree").split(" or "), found

@@ -9,6 +9,7 @@ from cardiobench.cli.main import main
 from cardiobench.data.media.types import LEADS
 from cardiobench.data.open import open_dataset
 from tests.data.ecg_files import write_csv, write_dicom, write_edf, write_hdf5, write_npy, write_parquet
+from tests.data.mixed import mixed_rows
 from tests.data.vendor_files import write_muse
 
 
@@ -18,10 +19,10 @@ def adopt(folder: Path, labels: Path, out: Path, *flags: str, name: str = "mine"
 
 
 def bundled(count: int | None = None):
-    """Return (rows, signals) of the bundled ECGs, in mV at 100 Hz."""
-    dataset = open_dataset("ptb_xl_sample")
-    frame = dataset.frame.head(count) if count else dataset.frame
-    return frame, [dataset.recording(number).signal for number in range(len(frame))]
+    """Return (rows, signals) of `mixed_rows` of the bundled ECGs, in mV at 100 Hz."""
+    dataset, rows = open_dataset("ptb_xl_sample"), mixed_rows()
+    rows = rows.head(count) if count else rows
+    return rows.reset_index(drop=True), [dataset.recording(number).signal for number in rows.index]
 
 
 def write_labels(frame: pd.DataFrame, path: Path, **columns) -> Path:

@@ -17,7 +17,7 @@ from cardiobench.data.open import open_dataset
 from cardiobench.extensions.adopt.columns import NAMES, role_column, second_header, sex_of
 from tests.data.ecg_files import write_csv
 from tests.data.vendor_files import muse
-from tests.extensions.adopt.folders import WRITERS, adopt, write_hospital
+from tests.extensions.adopt.folders import WRITERS, adopt, bundled, write_hospital
 
 STATED = ("--target", "Schenkelblock", "--positive", "schenkelblock=ja", "--sampling-rate", "100", "--unit", "mV")
 KNOWN = {"format": ["csv", "dicom", "edf", "wfdb", "xml"], "sampling_rate": 100.0, "unit": "mV", "leads": None}
@@ -69,11 +69,11 @@ def test_formats_sheet_and_german_columns_are_adopted_together(hospital, tmp_pat
     assert {key: declared["recordings"][key] for key in KNOWN} == KNOWN
     assert declared["labels"]["sheet"] == "Befunde" and declared["labels"]["patient"] == "Patientennummer"
     dataset = open_dataset("mine")
-    original = open_dataset("ptb_xl_sample")
+    original, signals = bundled(30)
     for number in range(30):  # Two by two, all formats give the ECG that was written.
-        assert np.abs(dataset.recording(number).signal - original.recording(number).signal).max() < 0.01
-        assert dataset.frame["sex"].iloc[number] == original.frame["sex"].iloc[number]
-        assert dataset.frame["age"].iloc[number] == original.frame["age"].iloc[number]
+        assert np.abs(dataset.recording(number).signal - signals[number]).max() < 0.01
+        assert dataset.frame["sex"].iloc[number] == original["sex"].iloc[number]
+        assert dataset.frame["age"].iloc[number] == original["age"].iloc[number]
 
 
 def test_all_problems_of_a_request_are_in_one_message(hospital, tmp_path, capsys):
@@ -213,9 +213,8 @@ def test_ids_that_excel_made_dates_of_are_refused(hospital, tmp_path, capsys):
 def test_decomposed_file_names_are_found_by_composed_cells(hospital, tmp_path):
     table = hospital[0].head(20).assign(Datei=[f"Müller {number}" for number in range(20)])
     (tmp_path / "mac").mkdir()
-    source = open_dataset("ptb_xl_sample")
-    for number, name in enumerate(table["Datei"]):
-        WRITERS[1](tmp_path / "mac", unicodedata.normalize("NFD", name), source.recording(number).signal)
+    for name, signal in zip(table["Datei"], bundled(20)[1], strict=True):
+        WRITERS[1](tmp_path / "mac", unicodedata.normalize("NFD", name), signal)
     table.to_csv(tmp_path / "labels.csv", index=False)
     assert adopt(tmp_path / "mac", tmp_path / "labels.csv", tmp_path / "own", *STATED) == 0
     dataset = open_dataset("mine")

@@ -18,7 +18,7 @@ def own(tmp_path, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "cache"))
     write, flags, _ = FORMATS["csv"]
-    frame, signals = bundled()
+    frame, signals = bundled(40)
     (tmp_path / "files").mkdir()
     for name, signal in zip(frame["id"], signals, strict=True):
         write(tmp_path / "files", name, signal)

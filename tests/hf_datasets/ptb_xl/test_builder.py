@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.ecg_labels import conduction, fibrillation
 from cardiobench.data.media import LEADS
-from cardiobench.data.ptb_xl_labels import REMOVED
+from cardiobench.data.ptb_xl_labels import REMOVED, statements_file
 
 SAMPLE = catalog.dataset_folder("ptb_xl_sample")
 
@@ -25,19 +26,29 @@ def test_labels_by_hand():
     assert [fibrillation(codes, "scp") for codes in sets] == ["AF", None, "AF", "no AF"]
 
 
-def test_sample_is_half_positive_and_keeps_patients_together():
-    source = open_dataset("ptb_xl_sample")
-    counts = source.frame.groupby(["split", "cd"]).size().to_dict()
-    assert counts == {
-        ("train", "CD"): 24,
-        ("train", "no CD"): 24,
-        ("validation", "CD"): 7,
-        ("validation", "no CD"): 7,
-        ("test", "CD"): 26,
-        ("test", "no CD"): 26,
+def test_sample_has_the_folds_and_superclasses_of_its_card():
+    """Count superclasses from the tables of the release, and check that no fold of usual training sets is tested."""
+    frame = open_dataset("ptb_xl_sample").frame
+    assert frame.groupby("split")["strat_fold"].agg(["min", "max"]).T.to_dict("list") == {
+        "test": [9, 10],
+        "train": [1, 7],
+        "validation": [8, 8],
     }
-    assert source.frame.groupby("patient_id")["split"].nunique().max() == 1
-    assert sum(path.stat().st_size for path in (SAMPLE / "data").rglob("*") if path.is_file()) < 4e6
+    assert frame.groupby("patient_id")["split"].nunique().max() == 1
+    assert [task.target for task in catalog.spec("ptb_xl_sample").tasks] == ["cd", "super", "age", "sex"]
+    names = pd.read_csv(statements_file(), index_col=0)["diagnostic_class"].dropna()
+    test = frame[frame["split"] == "test"]
+    classes = test["scp_codes"].map(ast.literal_eval).map(lambda codes: {names[code] for code in codes if code in names})
+    labelled = classes[classes.map(bool)]
+    assert len(labelled) == 114 and test.loc[labelled.index, "patient_id"].nunique() == 100
+    assert labelled.explode().value_counts().to_dict() == {"NORM": 60, "STTC": 32, "MI": 20, "CD": 17, "HYP": 11}
+    assert test.loc[labelled.index, "super"].map(lambda cell: set(cell.split(";"))).tolist() == labelled.tolist()
+
+
+def test_sample_fits_the_wheel(tmp_path):
+    """Check the compressed size, as in a wheel."""
+    packed = shutil.make_archive(str(tmp_path / "sample"), "zip", SAMPLE)
+    assert Path(packed).stat().st_size < 7.5e6
 
 
 def test_record_matches_its_header():
@@ -58,7 +69,7 @@ def test_sample_follows_its_documented_rule(shared):
     table = pd.read_csv(SAMPLE / "data" / "ptbxl_database.csv", dtype=str, keep_default_na=False)
     pd.testing.assert_frame_equal(table, module.rows(release, chosen).reset_index(drop=True))
     ages = pd.to_numeric(table["age"]).dropna()
-    assert (ages[ages > 89] == 300).all() and (ages > 89).sum() == 2
+    assert (ages[ages > 89] == 300).all() and (ages > 89).sum() == 3
     for path in sorted((SAMPLE / "data").rglob("*_lr.*")):
         assert path.read_bytes() == (release / path.relative_to(SAMPLE / "data")).read_bytes()
 
@@ -130,7 +141,7 @@ def test_record_without_statements_has_no_labels(copy):
 def test_record_without_its_header_is_missing(copy):
     victim = sorted((copy / "records100").rglob("*.hea"))[0]
     victim.unlink()
-    with pytest.raises(MissingData, match=f"1 of 114 files .*{victim.name}"):
+    with pytest.raises(MissingData, match=f"1 of 393 files .*{victim.name}"):
         open_dataset("ptb_xl", copy)
 
 
@@ -152,9 +163,9 @@ def test_ages_over_89_are_marked_and_not_used_as_numbers(copy):
 def test_missing_record_and_a_header_without_data(copy):
     victim = sorted((copy / "records100").rglob("*.dat"))[0]
     victim.unlink()
-    with pytest.raises(MissingData, match=f"1 of 114 files .*{victim.name}"):
+    with pytest.raises(MissingData, match=f"1 of 393 files .*{victim.name}"):
         open_dataset("ptb_xl", copy)
-    assert len(open_dataset("ptb_xl", copy, allow_missing=True).frame) == 113
+    assert len(open_dataset("ptb_xl", copy, allow_missing=True).frame) == 392
 
 
 def test_truncated_record_is_named_when_it_is_read(copy):
@@ -223,7 +234,7 @@ def test_removed_record_is_left_out_and_named(copy):
     path = copy / "ptbxl_database.csv"
     path.write_text(path.read_text().replace("\n4,", "\n142,"))
     source = open_dataset("ptb_xl", copy, allow_missing=True)
-    assert "00142" not in set(source.frame["id"]) and len(source.frame) == 113
+    assert "00142" not in set(source.frame["id"]) and len(source.frame) == 392
     assert source.table.excluded == {"records that release 1.0.3 removed: this copy is older": ("00142",)}
 
 
