@@ -29,9 +29,9 @@ def mixed_rows() -> pd.DataFrame:
 def copy_mixed(folder: Path) -> Path:
     """Copy the files of `mixed_rows` as an incomplete PTB-XL with its official folds."""
     rows = mixed_rows()
-    table = pd.read_csv(FOLDER / "ptbxl_database.csv", dtype=str, keep_default_na=False)
+    table = pd.read_csv(FOLDER / "ptbxl_database.csv", dtype=str, keep_default_na=False).set_index("ecg_id")
     folder.mkdir(parents=True)
-    table[table["ecg_id"].astype(int).isin(rows["id"].astype(int))].to_csv(folder / "ptbxl_database.csv", index=False)
+    table.loc[rows["id"].astype(int).astype(str)].to_csv(folder / "ptbxl_database.csv")
     for media in rows["media"]:
         for file in (FOLDER / media, (FOLDER / media).with_suffix(".hea")):
             copied = folder / file.relative_to(FOLDER)

@@ -41,7 +41,7 @@ def config(tmp_path):
         output_dir=tmp_path / "results",
         cache_dir=tmp_path / "cache",
         resamples=20,
-        limit=20,
+        limit=30,
     )
 
 
@@ -49,7 +49,7 @@ def config(tmp_path):
 def test_result_states_its_remarked_recordings(faulty, config, workers):
     summary = run(replace(config, workers=workers))
     (result,) = summary.results
-    sentence = "13 of 114 recordings are remarked: gap (12), limb leads contradict each other (1)"
+    sentence = "13 of 103 recordings are remarked: gap (12), limb leads contradict each other (1)"
     assert sentence in result.warnings
     assert result.coverage["scored"] == result.coverage["expected"], "no recording is left out"
 

@@ -89,7 +89,7 @@ def test_result_has_all_facts_of_the_number(config):
     assert result.coverage == {"scored": 122, "expected": 122}
     assert (
         result.score.n == 122
-        and result.score.n_patients == 49
+        and result.score.n_patients == 103
         and result.score.low < result.score.value < result.score.high
     )
     assert result.floors["best_constant"].value == pytest.approx(105 / 227), "105 of 122 are negative: F1 210/227 and 0"
@@ -213,9 +213,9 @@ def test_recordings_above_size_limit_are_listed(config, tmp_path, monkeypatch):
 
 
 def test_limit_uses_the_first_patients(config):
-    run(dataclasses.replace(config, limit=12))
+    run(dataclasses.replace(config, limit=30))
     _, result = result_of(config)
-    assert result.score.n_patients == 12 and any("first 12 patients" in warning for warning in result.warnings)
+    assert result.score.n_patients == 30 and any("first 30 patients" in warning for warning in result.warnings)
 
 
 def test_inapplicable_protocols_give_a_reason(config):

@@ -133,7 +133,8 @@ def test_missing_and_damaged_recordings_are_refused_with_counts_unless_allowed(h
 
 def test_unusual_values_are_reported_with_the_table(hospital, tmp_path, capsys):
     ages = [300.0, *([np.nan] * 6), *range(40, 57)]
-    labels = write_labels(hospital[0], tmp_path / "labels.csv", age=ages, sex=["0", "1"] * 12, split="")
+    few = ["CD"] * 9 + ["no CD"] * 15
+    labels = write_labels(hospital[0], tmp_path / "labels.csv", age=ages, sex=["0", "1"] * 12, split="", cd=few)
     flags = ("--split-column", "none", "--group", "file")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED, *flags) == 0
     said = capsys.readouterr().out
