@@ -18,7 +18,9 @@ def test_list_names_every_dataset_task_and_model(capsys, monkeypatch):
         (generated,) = re.findall(rf"── {name}( \(generated\))?: ", printed)
         assert all(f" {task.name.partition('/')[2]}" in printed for task in spec.tasks)
         assert bool(generated) == spec.generated and (not spec.generated or f" {name} " in here)
-    assert re.search(r"ptb_xl_sample: cd, super, age, sex\s+│\s+│\s+├── here: 237 / 34 / 122 \(train / validation / test\)", here)
+    assert re.search(
+        r"ptb_xl_sample: cd, super, age, sex\s+│\s+│\s+├── here: 237 / 34 / 122 \(train / validation / test\)", here
+    )
     assert " camus: " in elsewhere
     assert "cardiobench/minirocket" in printed
 

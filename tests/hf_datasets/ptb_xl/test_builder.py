@@ -38,7 +38,9 @@ def test_sample_has_the_folds_and_superclasses_of_its_card():
     assert [task.target for task in catalog.spec("ptb_xl_sample").tasks] == ["cd", "super", "age", "sex"]
     names = pd.read_csv(statements_file(), index_col=0)["diagnostic_class"].dropna()
     test = frame[frame["split"] == "test"]
-    classes = test["scp_codes"].map(ast.literal_eval).map(lambda codes: {names[code] for code in codes if code in names})
+    classes = (
+        test["scp_codes"].map(ast.literal_eval).map(lambda codes: {names[code] for code in codes if code in names})
+    )
     labelled = classes[classes.map(bool)]
     assert len(labelled) == 114 and test.loc[labelled.index, "patient_id"].nunique() == 100
     assert labelled.explode().value_counts().to_dict() == {"NORM": 60, "STTC": 32, "MI": 20, "CD": 17, "HYP": 11}
