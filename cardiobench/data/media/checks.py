@@ -6,6 +6,7 @@ of its check. `remarks_on` applies them. Limits were chosen so that fewer than 1
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -85,8 +86,14 @@ def remarks_on(recording: Clip | Ecg, media: str, *, thorough: bool = True) -> t
         thorough: Whether to also apply the checks that take longer than a tenth of reading.
     """
     signs = EcgSigns(recording) if isinstance(recording, Ecg) else ClipSigns(recording)
-    chosen = (check for check in CHECKS if media in check.media and (thorough or not check.thorough))
-    return tuple(remark for check in chosen if (remark := check.remark(signs)) is not None)
+    found = [check.remark(signs) for check in _checks_of(media, thorough)]
+    return tuple(remark for remark in found if remark is not None)
+
+
+@cache
+def _checks_of(media: str, thorough: bool) -> tuple[RecordingCheck, ...]:
+    """Return the checks of a kind of recording in the order of `CHECKS`."""
+    return tuple(check for check in CHECKS if media in check.media and (thorough or not check.thorough))
 
 
 # ---- The table --------------------------------------------------------------------------------------------------------

@@ -35,41 +35,22 @@ class EcgSigns:
         ecg: The recording.
         signal: Its signal, (samples, 12).
         recorded: Positions of its leads.
+        low: Smallest value of each lead in every `BLOCK`-th sample, (BLOCK, 12); fewer rows in a short signal.
+        high: Largest value of each lead in every `BLOCK`-th sample, with the same shape.
+        lowest: Smallest value of each lead, (12,).
+        highest: Largest value of each lead, (12,).
+        range: Difference of largest and smallest value of each lead in mV.
+        varying: Positions of the recorded leads that are not constant throughout.
     """
 
     def __init__(self, ecg: Ecg):
         self.ecg, self.signal = ecg, np.ascontiguousarray(ecg.signal)
-        self.recorded = [place for place, lead in enumerate(LEADS) if lead in ecg.leads]
-
-    @cached_property
-    def block_extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest value of each lead in every `BLOCK`-th sample, (BLOCK, 12) each; fewer rows in a short signal."""
-        whole = len(self.signal) // BLOCK * BLOCK
-        if not whole:
-            return self.signal, self.signal
-        blocks = self.signal[:whole].reshape(-1, BLOCK * len(LEADS))
-        low, high = (ufunc.reduce(blocks, axis=0).reshape(BLOCK, -1) for ufunc in (np.minimum, np.maximum))
-        if (rest := len(self.signal) - whole) > 0:
-            np.minimum(low[:rest], self.signal[whole:], out=low[:rest])
-            np.maximum(high[:rest], self.signal[whole:], out=high[:rest])
-        return low, high
-
-    @cached_property
-    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest value of each lead, (12,) each."""
-        low, high = self.block_extremes
-        return np.minimum.reduce(low, axis=0), np.maximum.reduce(high, axis=0)
-
-    @cached_property
-    def range(self) -> list[float]:
-        """Difference of largest and smallest value of each lead in mV."""
-        low, high = self.extremes
-        return (high - low).tolist()
-
-    @cached_property
-    def varying(self) -> list[int]:
-        """Positions of the recorded leads that are not constant throughout."""
-        return [lead for lead in self.recorded if self.range[lead] > 0]
+        everything = ecg.leads == LEADS
+        self.recorded = [place for place, lead in enumerate(LEADS) if everything or lead in ecg.leads]
+        self.low, self.high = _block_extremes(self.signal)
+        self.lowest, self.highest = np.minimum.reduce(self.low), np.maximum.reduce(self.high)
+        self.range: list[float] = (self.highest - self.lowest).tolist()
+        self.varying = [lead for lead in self.recorded if self.range[lead] > 0]
 
     @cached_property
     def still(self) -> list[tuple[int, int, int]]:
@@ -77,7 +58,8 @@ class EcgSigns:
         length = max(int(GAP * self.ecg.fs), 5)
         some = self.signal[:: length // 5]
         same = some[1:] == some[:-1]
-        if len(same) < 4 or not (long := same[:-3] & same[1:-2] & same[2:-1] & same[3:]).any():
+        twice = same[1:] & same[:-1]
+        if len(same) < 4 or not (long := twice[2:] & twice[:-2]).any():
             return []
         return [
             (int(lead), start, end)
@@ -90,6 +72,8 @@ class EcgSigns:
     @cached_property
     def silent_ends(self) -> tuple[int, int]:
         """Number of samples at the start and at the end during which every varying lead is constant."""
+        if not self.still:
+            return 0, 0
         last = len(self.signal) - 1
         starts = {lead: end for lead, start, end in self.still if start == 0}
         ends = {lead: last - start for lead, start, end in self.still if end == last}
@@ -105,6 +89,20 @@ class EcgSigns:
         if len(self.signal) < FEWEST_SECONDS * self.ecg.fs:
             return None
         return ecg_beats.find_beats(ecg_beats.clean(resample(self.signal, self.ecg.fs, ecg_beats.FS)))
+
+
+def _block_extremes(signal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest value of each lead in every `BLOCK`-th sample of a signal (samples, 12)."""
+    whole = len(signal) // BLOCK * BLOCK
+    if not whole:
+        return signal, signal
+    blocks = signal[:whole].reshape(-1, BLOCK * len(LEADS))
+    low, high = np.minimum.reduce(blocks), np.maximum.reduce(blocks)
+    if whole < len(signal):
+        rest = signal[whole:].reshape(-1)
+        np.minimum(low[: len(rest)], rest, out=low[: len(rest)])
+        np.maximum(high[: len(rest)], rest, out=high[: len(rest)])
+    return low.reshape(BLOCK, -1), high.reshape(BLOCK, -1)
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
@@ -123,11 +121,14 @@ def flat(signs: EcgSigns) -> CheckValue | None:
 def clipped(signs: EcgSigns) -> CheckValue | None:
     """Compare the samples at an extreme value, in several runs of two or more, with those just short of it."""
     worst = CheckValue(0.0)
-    for sign, limit, blocks in zip((-1, 1), signs.extremes, signs.block_extremes, strict=True):
+    for sign, limit, blocks in ((-1, signs.lowest, signs.low), (1, signs.highest, signs.high)):
         # Six samples in three runs are in more than two rows of the blocks, unless the heart beats with their period.
-        several = np.count_nonzero(blocks == limit, axis=0) > 2
-        for lead in signs.varying if several.any() else ():
-            if not several[lead]:
+        at_limit = blocks == limit
+        if np.count_nonzero(at_limit) < len(LEADS) + 2:
+            continue
+        rows = np.count_nonzero(at_limit, axis=0)
+        for lead in signs.varying:
+            if rows[lead] <= 2:
                 continue
             values = signs.signal[:, lead]
             at = values == limit[lead]
@@ -143,6 +144,8 @@ def clipped(signs: EcgSigns) -> CheckValue | None:
 
 def gap(signs: EcgSigns) -> CheckValue | None:
     """Measure the longest constant stretch of a lead that is not part of a silent end of all leads."""
+    if not signs.still:
+        return CheckValue(0.0)
     start, end = signs.silent_ends
     last = len(signs.signal) - 1
     inside = [
@@ -169,9 +172,9 @@ def short(signs: EcgSigns) -> CheckValue | None:
 
 def large(signs: EcgSigns) -> CheckValue | None:
     """Measure the largest absolute value."""
-    low, high = signs.extremes
-    largest = np.maximum(-low, high)
-    return CheckValue(float(largest.max()), f"in {LEADS[int(largest.argmax())]}; the unit or the gain may be wrong")
+    largest = [max(-low, high) for low, high in zip(signs.lowest.tolist(), signs.highest.tolist(), strict=True)]
+    value = max(largest)
+    return CheckValue(value, f"in {LEADS[largest.index(value)]}; the unit or the gain may be wrong")
 
 
 def amplitude(ecg: Ecg) -> float:

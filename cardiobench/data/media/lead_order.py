@@ -27,18 +27,11 @@ def _relations() -> np.ndarray:
     return relations
 
 
-@cache
-def _forms() -> np.ndarray:
-    """Return the weights of a covariance in the mean squares of the four deviations and of all leads, (5, 36)."""
-    squares = [np.outer(row, row).ravel() for row in _relations()]
-    return np.array([*squares, np.eye(6).ravel() / 6])
-
-
 def limb_covariance(signal: np.ndarray) -> np.ndarray:
     """Return the covariance (6, 6) of the limb leads of a signal (samples, 12) in mV², from evenly spaced samples."""
-    some = signal[:: max(len(signal) // SAMPLES, 1), :6].astype(np.float64)
-    mean = np.add.reduce(some, axis=0) / len(some)
-    return some.T @ some / len(some) - mean[:, None] * mean
+    leads = signal[:: max(len(signal) // SAMPLES, 1), :6].T.astype(np.float64, order="C")
+    leads -= np.add.reduce(leads, axis=1, keepdims=True) / leads.shape[1]
+    return leads @ leads.T / leads.shape[1]
 
 
 def deviation(covariance: np.ndarray, recorded: Sequence[bool]) -> float | None:
@@ -51,11 +44,18 @@ def deviation(covariance: np.ndarray, recorded: Sequence[bool]) -> float | None:
     Returns:
         About 0 in the right order; None without I, II and another limb lead, or if the leads are below `SMALLEST_RMS`.
     """
-    *squares, power = (_forms() @ covariance.ravel()).tolist()
+    products = covariance.tolist()  # Plain numbers are faster than arrays of six.
+    power = sum(products[lead][lead] for lead in range(6)) / 6
     if power < SMALLEST_RMS**2 or not (recorded[0] and recorded[1] and any(recorded[2:])):
         return None
-    largest = max(square for square, used in zip(squares, recorded[2:], strict=True) if used)
-    return math.sqrt(max(largest, 0.0) / power)
+    one, both, two = products[0][0], products[0][1], products[1][1]
+    worst = 0.0
+    for lead, (first, second) in enumerate(LIMB.values(), 2):
+        if recorded[lead]:
+            to_one, to_two, own = products[lead][0], products[lead][1], products[lead][lead]
+            follows = first * (first * one + 2 * second * both) + second * second * two
+            worst = max(worst, own + follows - 2 * (first * to_one + second * to_two))
+    return math.sqrt(worst / power)
 
 
 @cache

@@ -145,7 +145,8 @@ def test_leads_that_a_recording_lacks_are_not_flat(ecgs):
 def test_extremes_equal_those_of_numpy(ecgs):
     for length in (5, 31, 32, 33, 999, 1000):
         signs = EcgSigns(replace(ecgs[0], signal=ecgs[0].signal[:length]))
-        np.testing.assert_array_equal(signs.extremes, [signs.signal.min(axis=0), signs.signal.max(axis=0)])
+        np.testing.assert_array_equal(signs.lowest, signs.signal.min(axis=0))
+        np.testing.assert_array_equal(signs.highest, signs.signal.max(axis=0))
 
 
 # ---- Order of limb leads ----------------------------------------------------------------------------------------------
@@ -169,6 +170,13 @@ def test_deviation_separates_the_right_order_from_every_exchange(ecgs):
     worst = max(np.sqrt(np.mean((signal[:, 2 + n] - law) ** 2)) for n, law in enumerate(laws))
     expected = worst / np.sqrt(np.mean(signal**2))
     assert deviation(limb_covariance(signal), EVERY_LIMB_LEAD) == pytest.approx(expected)
+
+
+def test_covariance_of_limb_leads_equals_that_of_numpy(ecgs):
+    for ecg, offset in ((ecgs[0], 0.0), (ecgs[1], 40.0)):
+        signal = ecg.signal + np.float32(offset)
+        expected = np.cov(signal[::2, :6].astype(np.float64), rowvar=False, bias=True)
+        np.testing.assert_allclose(limb_covariance(signal), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(
