@@ -9,7 +9,7 @@ import numpy as np
 from cardiobench.core.errors import BadMedia, counted, first_n
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.examine import Examined, examine
+from cardiobench.data.examine import Examined, Examiner, examine
 from cardiobench.data.media.types import Ecg, FrameSampling
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
@@ -21,6 +21,8 @@ from cardiobench.embeddings.vector_table import VectorTable
 COLUMNS = ("", "what", "found", "expected")
 SAMPLE = 20
 """Number of recordings read, evenly spaced; `cardiobench audit` reads all."""
+
+NONE = "none: adopted without recordings, for answers and vectors made elsewhere"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ def examine_dataset(name: str, data_dir: Path | None = None) -> DatasetExaminati
         UnknownName: There is no such dataset.
         MissingData: The data is not available locally.
     """
-    dataset = open_dataset(name, data_dir, allow_missing=True)
+    media = catalog.builder(name).has_recordings()
+    dataset = open_dataset(name, data_dir, allow_missing=True, need_media=media)
     spec, coverage = dataset.spec, dataset.coverage()
     lacking = {key: count for key, count in coverage.items() if count}
     counts = dataset.frame["split"].value_counts()
@@ -54,7 +57,7 @@ def examine_dataset(name: str, data_dir: Path | None = None) -> DatasetExaminati
     lines = [
         Finding("dataset", f"{spec.title}, version {spec.version}, {spec.modality}"),
         Finding("licence", f"{spec.licence}; {'may' if spec.redistributable else 'may not'} be redistributed"),
-        Finding("folder", "generated" if spec.generated else str(dataset.raw)),
+        Finding("folder", "generated" if spec.generated else str(dataset.raw) if media else NONE),
         Finding(
             "files and rows",
             ", ".join(f"{count} {key.replace('_', ' ')}" for key, count in lacking.items()) or "complete",
@@ -67,6 +70,8 @@ def examine_dataset(name: str, data_dir: Path | None = None) -> DatasetExaminati
         Finding("patients in several splits", first_n(several) if several else "none", "none", good=not several),
         *(_task_finding(dataset, task) for task in spec.tasks),
     ]
+    if not media:
+        return DatasetExamination(lines, dataset, Examiner(spec.media).result())
     places = np.unique(np.linspace(0, len(dataset.frame) - 1, SAMPLE).round().astype(int)).tolist()
     every = FrameSampling(count=None)
     examined = examine(

@@ -5,6 +5,7 @@ import csv
 import re
 import warnings
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,10 @@ _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 _THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(?:\.\d{3})+\s*")
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+\s*)$")
-
+_COMMA_THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}(?:,\d{3})+\s*")
+_POINT_THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+\s*")
+_WHOLE_NUMBER = re.compile(r"\s*[-+]?\d+\s*")
+_EXCEL_SEPARATOR = re.compile(r"\"?sep=.\"?", re.IGNORECASE)
 
 OTHER_SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 SECOND_ENCODING = "cp1252"
@@ -49,8 +53,9 @@ def read_table(
     """Read a CSV, Excel or Parquet file as a data frame; data frames are copied.
 
     The cells of a CSV or of a sheet stay text: `007` is not 7. A CSV is UTF-8, UTF-16 with a byte-order mark, or else
-    Windows-1252, which a `TableWarning` says. Its separator is `,`, `;` or a tab. With `;` and in a sheet, a comma inside
-    a number is the decimal sign. Parquet and frames keep their types; a named index becomes a column.
+    Windows-1252, which a `TableWarning` says. Its separator is `,`, `;` or a tab. With `;` or a tab and in a sheet, a comma
+    inside a number is the decimal sign, except in a file with tabs where every comma of a column may mark thousands.
+    Parquet and frames keep their types; a named index becomes a column.
 
     Args:
         source: File or frame.
@@ -59,7 +64,8 @@ def read_table(
         error: Class of the error for a table that cannot be read.
 
     Returns:
-        The table. `attrs` has the `encoding` of a CSV, and the `sheet` and `changed` cells of a workbook.
+        The table. `attrs` has the `encoding` of a CSV and the `sheet` and `changed` cells of a workbook; and for CSVs with
+        `;` or tabs `thousands`, two cells of each column in which points may be thousands marks (`check_thousands`).
 
     Raises:
         MissingData: There is no such file.
@@ -138,9 +144,19 @@ def _read_csv(path: Path, given: str) -> pd.DataFrame:
     content = path.read_bytes()
     encoding = _encoding(content, given, path)
     if encoding in ("utf-8-sig", SECOND_ENCODING) and (zero := content.find(b"\0")) >= 0:
-        raise ValueError(f"line {content.count(10, 0, zero) + 1} contains a zero byte")
+        hint = (
+            f", so it may be {wide} without a byte-order mark; save it as UTF-8, or give adopt --encoding {wide}"
+            if (wide := _unmarked(content))
+            else ""
+        )
+        raise ValueError(f"line {content.count(10, 0, zero) + 1} contains a zero byte{hint}")
     with path.open(encoding=encoding, newline="") as file:
         first_line = file.readline()
+    if _EXCEL_SEPARATOR.fullmatch(first_line.strip()):
+        raise ValueError(
+            f"its first line is {first_line.strip()!r}, which only Excel understands; remove this line, so that the names of "
+            "the columns come first"
+        )
     separator = separator_of(first_line)
     if first_line.count(separator) >= MOST_COLUMNS:
         raise ValueError(f"it has more than {MOST_COLUMNS} columns")
@@ -158,21 +174,71 @@ def _read_csv(path: Path, given: str) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         table = pd.read_csv(path, index_col=False, **options)
-    if separator == ";":
-        table = _with_decimal_points(table)
+    if separator != ",":
+        thousands = _maybe_thousands(table)
+        table = _with_decimal_points(table, tabs=separator == "\t")
+        table.attrs["thousands"] = thousands
     table.attrs["encoding"] = encoding
     return table
 
 
-def _with_decimal_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Replace decimal commas, except in columns that also have cells such as `1.201`, which may be thousands."""
+def _unmarked(content: bytes) -> str:
+    """Return the encoding of UTF-16 without a byte-order mark, in which every other byte of Latin text is zero; else ""."""
+    start = content[:2000]
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) < 0.4 * len(start) / 2 or min(even, odd) > 0.1 * len(start) / 2:
+        return ""
+    return "utf-16-le" if odd > even else "utf-16-be"
+
+
+def _with_decimal_points(table: pd.DataFrame, *, tabs: bool = False) -> pd.DataFrame:
+    """Replace decimal commas, except in columns in which points or commas may be thousands marks.
+
+    Args:
+        table: Table of texts.
+        tabs: Whether tabs separate its cells, as in exports in English, whose thousands marks are commas.
+    """
 
     def replaced(column: pd.Series) -> pd.Series:
-        if column.str.fullmatch(_THOUSANDS).any() and column.str.fullmatch(_DECIMAL_COMMA).any():
+        commas = column[column.str.fullmatch(_DECIMAL_COMMA).eq(True)]
+        if len(commas) and column.str.fullmatch(_THOUSANDS).any():
+            return column
+        if tabs and len(commas) and commas.str.fullmatch(_COMMA_THOUSANDS).all():
             return column
         return column.map(decimal_point)
 
     return table.apply(replaced)
+
+
+def _maybe_thousands(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """Return two cells of each column in which every point may be a thousands mark: `1.201` beside the whole number `350`."""
+    found = {}
+    for name in table:
+        cells = pd.Series(table[name].unique()).str.strip()
+        points = cells[cells.str.fullmatch(_PLAIN_NUMBER) & cells.str.contains(".", regex=False)]
+        whole = cells[cells.str.fullmatch(_WHOLE_NUMBER)]
+        if len(whole) and len(points) and points.str.fullmatch(_POINT_THOUSANDS).all():
+            found[str(name)] = str(points.iloc[0]), str(whole.iloc[0])
+    return found
+
+
+def check_thousands(
+    table: pd.DataFrame, columns: Collection[str], what: str, error: type[CardioBenchError] = BadData
+) -> None:
+    """Refuse columns of numbers in which points may be thousands marks (`attrs` of `read_table`).
+
+    Args:
+        table: Table as read.
+        columns: Names of columns of numbers.
+        what: Name of the table in messages.
+        error: Class of the error.
+    """
+    for name, (point, whole) in table.attrs.get("thousands", {}).items():
+        if name in columns:
+            raise error(
+                f"{what}, column '{name}': in {point!r} beside {whole!r} the point may be a thousands mark or a decimal "
+                f"point. Write thousands without a mark ({point.replace('.', '')}), or {whole}.0 for {whole}."
+            )
 
 
 def _encoding(content: bytes, given: str, path: Path) -> str:

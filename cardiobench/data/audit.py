@@ -76,9 +76,10 @@ def audit_folder(name: str, data_dir: str | Path | None = None, *, media: bool =
 
 
 def open_folder(name: str, data_dir: str | Path | None = None) -> OpenDataset:
-    """Open the raw folder of a dataset, incomplete or not; raises the errors of `audit_folder`."""
+    """Open the raw folder of a dataset, incomplete or not, or its tables if it has none; raises the errors of `audit_folder`."""
     builder = catalog.builder(name)
-    return OpenDataset(builder.SPEC, builder.find_raw(data_dir), builder.table(data_dir, allow_missing=True))
+    table = builder.table(data_dir, allow_missing=True, need_media=builder.has_recordings())
+    return OpenDataset(builder.SPEC, builder.find_raw(data_dir), table)
 
 
 def examine_recordings(source: OpenDataset, advance: Callable[[int], None] = lambda count: None) -> Examined:

@@ -185,6 +185,11 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         )
 
     @classmethod
+    def has_recordings(cls) -> bool:
+        """Return whether the dataset has recordings, and not only labels."""
+        return True
+
+    @classmethod
     def table(
         cls,
         data_dir: str | os.PathLike | None = None,

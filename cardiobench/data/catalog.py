@@ -6,6 +6,7 @@ A folder holds a builder (`builder.py`), or declares its dataset in a file (`dat
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -13,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from cardiobench.core import extensions, plugins, resources
-from cardiobench.core.errors import BadConfig, MissingData
+from cardiobench.core.errors import BadConfig, MissingData, UnknownName
 from cardiobench.core.file_state import FileState, file_state, state_or_none
 from cardiobench.core.registry import check_text, unknown_name
 from cardiobench.core.user_code import user_code
@@ -69,8 +70,16 @@ def builder(name: str) -> "type[CardioBuilder]":
 
 def _location(name: str) -> Path | EntryPoint:
     if name not in (locations := _locations()):
-        raise unknown_name("dataset", name, locations)
+        raise unknown("dataset", name, locations)
     return locations[name]
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    """Return the error for an unknown name of a dataset or task, with the flag that names the user's datasets if none was given."""
+    error = unknown_name(kind, name, known)
+    if name.partition("/")[0] in list_datasets() or "hf_datasets" in plugins.given_folders():
+        return error
+    return UnknownName(*error.args, "A dataset of your own is found with --datasets-dir DIR.")
 
 
 @cache
@@ -207,4 +216,4 @@ def task(name: str) -> Task:
         for candidate in (*spec(dataset).all_tasks, *defined_tasks(spec(dataset))):
             if candidate.name == name:
                 return candidate
-    raise unknown_name("task", name, sorted([*list_tasks(), *list_dense_tasks(), *list_defined_tasks()]))
+    raise unknown("task", name, sorted([*list_tasks(), *list_dense_tasks(), *list_defined_tasks()]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import MissingData, first_n
-from cardiobench.core.registry import look_up, unknown_name
+from cardiobench.core.registry import look_up
 from cardiobench.core.versions import component_version, is_own
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
@@ -107,7 +107,7 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Coll
         if name in catalog.list_datasets():
             spec = catalog.spec(name)
             return [*chosen.tasks(spec), *(task for task in spec.dense_tasks if task.rules.answer in forms)]
-        raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
+        raise catalog.unknown("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
 
     found = look_up(names or catalog.list_datasets(), find)
     tasks = {task.name: task for some in found for task in some}

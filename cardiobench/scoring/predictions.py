@@ -1,18 +1,21 @@
 """Predictions matched with references: no missing, unknown or repeated ids."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions
-from cardiobench.core.tables import numbers_of, read_table, text_of
+from cardiobench.core.errors import BadPredictions, TableWarning, first_n
+from cardiobench.core.tables import check_thousands, numbers_of, read_table, text_of
 from cardiobench.data.references import class_names_of
 from cardiobench.data.spec import Task
 from cardiobench.scoring.unit_ids import count_unlabelled, match_units, units_text
 from cardiobench.tasks.answers import TableAnswers
 
+SCORES = ("score", "pred", "predicted", "predictions", "output", "value", "estimate", "y_score", "y_hat")
+"""Names of columns that are answers elsewhere, in lower case."""
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
 
 
@@ -82,34 +85,40 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
     The id is in a column `id`, in the task's unit column, or in one of `ID_COLUMNS`. The answer is in `y_pred`,
     `prediction` or `<target>_pred`; probabilities are in `p_<class>` or `prob_<class>`, with the name of the class or
     its position; for a binary task one column suffices (`p_<positive>`, `prob_<target>`). A class without a column has
-    probability 0 if the others sum to 1. Column names are case-insensitive.
+    probability 0 if the others sum to 1. Column names are case-insensitive. A `TableWarning` names the columns of numbers
+    that may hold answers and are not read.
 
     Raises:
         BadPredictions: There is no such column, or a cell is not a number or a class.
     """
     table, source = read_table(source, error=BadPredictions), source_name(source)
     columns = {str(name).strip().lower(): name for name in reversed(list(table.columns))}
+    used: list[str] = []
 
     def find(*names: str) -> str | None:
-        return next((columns[name.lower()] for name in names if name.lower() in columns), None)
+        found = next((columns[name.lower()] for name in names if name.lower() in columns), None)
+        used.extend([found] if found is not None else [])
+        return found
 
+    target = task.name.partition("/")[2]
+    stems = dict.fromkeys((task.target, target, target.partition("_")[0]))
+    value_names = ("y_pred", "prediction", *(f"{stem}_pred" for stem in stems))
+    expected = (
+        f"predictions of {task.name} are in one of: {', '.join((*value_names, *task.rules.answer_columns(task)[1:]))}"
+    )
     id_column = find("id", task.unit_column, *ID_COLUMNS)
     if id_column is None:
         wanted = ", ".join(dict.fromkeys(("id", task.unit_column, *ID_COLUMNS)))
-        raise BadPredictions(f"{source} has no id column; it has {_listed(table)}. Name one of: {wanted}.")
+        raise BadPredictions(
+            f"{source} has no id column; it has {_listed(table)}. Name one of: {wanted}. The {expected}."
+        )
     answers = pd.DataFrame({"id": text_of(table[id_column])})
     if (nameless := int((answers["id"] == "").sum())) > 0:
         raise BadPredictions(f"{source}: {nameless} of {len(answers)} rows have no {id_column}.")
 
-    target = task.name.partition("/")[2]
-    stems = dict.fromkeys((task.target, target, target.partition("_")[0]))
-    value_column = find("y_pred", "prediction", *(f"{stem}_pred" for stem in stems))
-    if value_column is not None and task.classes:
-        # The cell of a unit without any label is empty, which pandas may read as null.
-        cells = table[value_column].fillna("") if task.rules.empty_label else table[value_column]
-        answers["y_pred"] = class_names_of(cells, task)
-    elif value_column is not None:
-        answers["y_pred"] = numbers_of(table[value_column], answers["id"], f"{source}: {value_column}", BadPredictions)
+    value_column = find(*value_names)
+    if value_column is not None:
+        answers["y_pred"] = _values(table, value_column, answers["id"], task, source)
     for place, name in enumerate(task.classes):
         own = [f"{prefix}_{spelling}" for spelling in (name, str(place)) for prefix in ("p", "prob")]
         if task.rules.two_classes and place == 1:
@@ -121,12 +130,31 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
             answers[name] = numbers_of(table[column], answers["id"], f"{source}: {column}", BadPredictions)
     answers = task.rules.fill_answers(answers, task)
     if len(answers.columns) == 1:
-        values = ["y_pred", "prediction", *(f"{stem}_pred" for stem in stems), *task.rules.answer_columns(task)[1:]]
         raise BadPredictions(
-            f"{source} has no column of predictions for {task.name}; it has {_listed(table)}. "
-            f"Name one of: {', '.join(values)}."
+            f"{source} has no column of predictions for {task.name}; it has {_listed(table)}. The {expected}."
         )
+    unread = [str(name) for name in table if name not in used and _is_like_answers(table[name], task)]
+    if unread:
+        said = f"{source}: column {first_n(map(repr, unread))} is not used; {expected}"
+        warnings.warn(said, TableWarning, stacklevel=2)
     return answers
+
+
+def _values(table: pd.DataFrame, column: str, ids: pd.Series, task: Task, source: str) -> pd.Series | np.ndarray:
+    """Return the answers of a column as names of classes or numbers, (n,); raises `BadPredictions`."""
+    if not task.classes:
+        check_thousands(table, [column], source, BadPredictions)
+        return numbers_of(table[column], ids, f"{source}: {column}", BadPredictions)
+    # The cell of a unit without any label is empty, which pandas may read as null.
+    return class_names_of(table[column].fillna("") if task.rules.empty_label else table[column], task)
+
+
+def _is_like_answers(column: pd.Series, task: Task) -> bool:
+    """Return whether a column that is not read may hold answers: by its name, or as it holds probabilities."""
+    numbers = pd.to_numeric(column, errors="coerce").dropna()
+    if not len(numbers) or str(column.name).strip().lower() in SCORES:
+        return len(numbers) > 0
+    return bool(task.classes) and bool(numbers.between(0, 1).all() and (numbers % 1 != 0).any())
 
 
 def source_name(source: str | Path | pd.DataFrame) -> str:

@@ -64,8 +64,17 @@ def check_classes(answers: pd.DataFrame, task: Task, source: str) -> None:
         raise BadPredictions(
             f"{source}: {len(rows)} of {len(answers)} predictions are not classes of {task.name}: {first_n(rows)}. "
             f"Classes: {', '.join(task.classes)}."
+            + _remedy(strange["y_pred"], task)
             + (f" Write {outside} for an answer outside of them." if outside else "")
         )
+
+
+def _remedy(cells: pd.Series, task: Task) -> str:
+    """Return how to name a column of probabilities that was given as answers; empty for other cells."""
+    numbers = pd.to_numeric(cells, errors="coerce")
+    if not task.rules.two_classes or not ((numbers >= 0) & (numbers <= 1)).all():
+        return ""
+    return f" If they are probabilities of {task.classes[-1]}, name the column p_{task.classes[-1]}."
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from cardiobench.core import tables
 from cardiobench.core.errors import BadData
-from cardiobench.core.tables import read_table
+from cardiobench.core.tables import check_thousands, read_table
 
 
 def test_parquet_with_a_huge_cell_is_refused_before_it_is_decoded(tmp_path):
@@ -57,3 +57,65 @@ def test_oversized_table_is_refused_before_it_is_read(tmp_path, monkeypatch, nam
     monkeypatch.setattr(pd, "read_parquet", None)
     with pytest.raises(BadData, match=reason):
         read_table(path)
+
+
+# ---- Marks of decimals and thousands, and first lines ----------------------------------------------------------------
+
+
+def read_text(tmp_path, text, name="table.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("cells", "read"),
+    [
+        (["50,5", "51", "1,25"], ["50.5", "51", "1.25"]),
+        (["1,234", "0,382"], ["1.234", "0.382"]),  # No thousands begin with 0.
+        (["1,234", "51,5"], ["1.234", "51.5"]),
+        (["1,234", "12,345"], ["1,234", "12,345"]),  # Thousands of an English export, or decimals: not known.
+        (["a,b", "3,5"], ["a,b", "3.5"]),
+    ],
+)
+def test_decimal_commas_in_a_file_with_tabs(tmp_path, cells, read):
+    table = read_text(tmp_path, "id\tef\n" + "".join(f"r{n}\t{cell}\n" for n, cell in enumerate(cells)))
+    assert list(table["ef"]) == read
+
+
+@pytest.mark.parametrize(
+    ("cells", "doubtful"),
+    [
+        (["1.201", "350"], True),
+        (["12.345", "-7"], True),
+        (["1.201", "350", "0.5"], False),
+        (["0.201", "350"], False),
+        (["1.2", "3"], False),
+        (["1.201", "2.350"], False),
+    ],
+)
+def test_points_that_may_mark_thousands_are_refused_in_numbers(tmp_path, cells, doubtful):
+    text = "id;ntprobnp\n" + "".join(f"r{n};{cell}\n" for n, cell in enumerate(cells))
+    table = read_text(tmp_path, text)
+    assert list(table["ntprobnp"]) == cells
+    check_thousands(table, ["id"], "table.csv")
+    if not doubtful:
+        return check_thousands(table, ["ntprobnp"], "table.csv")
+    with pytest.raises(BadData, match=rf"column 'ntprobnp': in '{cells[0]}' beside '{cells[1]}' the point may be"):
+        check_thousands(table, ["ntprobnp"], "table.csv")
+    check_thousands(read_text(tmp_path, text.replace(";", ",")), ["ntprobnp"], "table.csv")
+
+
+def test_first_line_for_excel_is_named(tmp_path):
+    with pytest.raises(BadData, match="its first line is 'sep=;', which only Excel understands; remove this line"):
+        read_text(tmp_path, "sep=;\nid;ef\nr0;1\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_its_mark_is_named_with_the_flag(tmp_path, encoding):
+    text = "id;ef\n" + "r0;1\n" * 20
+    with pytest.raises(BadData, match=f"without a byte-order mark; .*--encoding {encoding}"):
+        read_text(tmp_path, text, encoding=encoding)
+    assert len(read_table(tmp_path / "table.csv", encoding=encoding)) == 20
+    with pytest.raises(BadData, match="contains a zero byte\\)"):
+        read_text(tmp_path, "id;ef\nr0;\0\n")

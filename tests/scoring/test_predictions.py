@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cardiobench.core.errors import BadPredictions, CardioBenchError, MissingData
+from cardiobench.core.errors import BadPredictions, CardioBenchError, MissingData, TableWarning
 from cardiobench.data.references_file import References
 from cardiobench.results.context import ResultContext
 from cardiobench.scoring.external import join_external
@@ -59,6 +60,44 @@ def test_numbers_keep_every_digit(tmp_path):
 def test_decimal_comma_in_a_semicolon_file(tmp_path):
     answers = read_predictions(written(tmp_path, "id;EF_pred\nu0;55,25\nu1;-1,5\n"), VALUE)
     assert answers["y_pred"].tolist() == [55.25, -1.5]
+
+
+def test_decimal_comma_in_a_file_with_tabs(tmp_path):
+    answers = read_predictions(written(tmp_path, "id\tEF_pred\nu0\t55,25\nu1\t-1,5\n"), VALUE)
+    assert answers["y_pred"].tolist() == [55.25, -1.5]
+
+
+def test_points_that_may_mark_thousands_are_refused(tmp_path):
+    with pytest.raises(BadPredictions, match=r"in '1\.201' beside '350' the point may be a thousands mark"):
+        read_predictions(written(tmp_path, "id;EF_pred\nu0;1.201\nu1;350\n"), VALUE)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "unused"),
+    [
+        ("id,prediction,score\nu0,sick,0.9\nu1,well,0.2\n", BINARY, "'score'"),
+        ("id,prediction,chance\nu0,sick,0.9\nu1,well,0.2\n", BINARY, "'chance'"),
+        ("id,prediction,score\nu0,sick,3.5\nu1,well,-2\n", BINARY, "'score'"),
+        ("id,EF_pred,Score\nu0,50,51\nu1,60,61\n", VALUE, "'Score'"),
+        ("id,prediction,age,male,site\nu0,sick,61,1,a\nu1,well,55,0,b\n", BINARY, ""),
+        ("id,p_sick,sex\nu0,0.9,F\nu1,0.2,M\n", BINARY, ""),
+    ],
+)
+def test_columns_that_may_hold_answers_and_are_not_read_are_named(tmp_path, text, task, unused):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        read_predictions(written(tmp_path, text), task)
+    notes = [str(one.message) for one in said if one.category is TableWarning]
+    assert [
+        f"column {unused} is not used; predictions of {task.name} are in one of: y_pred," in note for note in notes
+    ] == ([True] if unused else [])
+
+
+def test_table_without_id_and_prediction_is_refused_with_both_names(tmp_path):
+    with pytest.raises(
+        BadPredictions, match=r"no id column; it has 'Kennung', 'score'. Name one of: id, .* in one of: y_pred"
+    ):
+        read_predictions(written(tmp_path, "Kennung,score\nu0,0.9\n"), BINARY)
 
 
 @pytest.mark.parametrize("ids", [[7, 8], [7.0, 8.0], ["7", "8"]])
@@ -125,6 +164,7 @@ def good(table, task):
             ["1 of 60", "u000 ('severe')", "Classes: well, sick"],
         ),
         (lambda a: a.assign(y_pred=[None, *a["y_pred"][1:]]), ["1 of 60", "u000 (None)"]),
+        (lambda a: a.assign(y_pred="0.3"), ["60 of 60", "If they are probabilities of sick, name the column p_sick."]),
         (lambda a: a.assign(p_sick=1.2, p_well=-0.2), ["60 of 60", "outside [0, 1]", "softmax to logits"]),
         (
             lambda a: a.assign(p_sick=0.7, p_well=0.2),

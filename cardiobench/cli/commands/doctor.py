@@ -103,6 +103,8 @@ def _examine_data(arguments: argparse.Namespace) -> int:
     from cardiobench.cli.contact_sheet import check_sheet, write_sheet
     from cardiobench.cli.doctor_data import COLUMNS, examine_dataset, examine_embeddings
     from cardiobench.core.console import Console
+    from cardiobench.core.errors import BadConfig
+    from cardiobench.data import catalog
 
     name, file = arguments.dataset, arguments.embeddings
     title = str(file) if file else name
@@ -111,6 +113,8 @@ def _examine_data(arguments: argparse.Namespace) -> int:
     if file:
         lines = examine_embeddings(file, name, arguments.data_dir)
     else:
+        if arguments.sheet and not catalog.builder(name).has_recordings():
+            raise BadConfig(f"--sheet shows recordings, and {name} has none. Leave it out.")
         data = examine_dataset(name, arguments.data_dir)
         lines = data.findings
     if arguments.json:

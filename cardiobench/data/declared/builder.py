@@ -83,6 +83,11 @@ class DeclaredDataset(CardioBuilder):
         return own
 
     @classmethod
+    def has_recordings(cls) -> bool:
+        """Return whether the dataset was adopted with recordings."""
+        return cls.DECLARED.recordings is not None
+
+    @classmethod
     def table(
         cls,
         data_dir: str | os.PathLike | None = None,

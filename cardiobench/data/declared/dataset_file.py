@@ -89,6 +89,9 @@ class DeclaredTask(_Closed):
         None, description="column with the labels; recordings with an empty cell are excluded from the task"
     )
     columns: Cells | None = Field(None, description="multilabel tasks: one column of 0 and 1 for each class")
+    missing: tuple[Text, ...] = Field(
+        (), description="cells of the column that mean not measured, such as -9; of multilabel tasks none"
+    )
     classes: Cells | None = Field(None, description="values of the column; of two, the last is the positive class")
     unmeasured: bool = Field(
         False, description="multilabel tasks: an empty cell means that this class was not measured"
@@ -117,6 +120,8 @@ class DeclaredTask(_Closed):
         several = self.rules.answer == "labels"
         if several == (self.columns is None) or several != (self.column is None):
             raise ValueError("a multilabel task needs `columns`, any other task `column`")
+        if several and self.missing:
+            raise ValueError("a multilabel task has no `missing`; empty cells of its columns are not measured")
         count = len(set(self.classes or ()))
         if self.rules.answer == "class" and (count < 2 or count < len(self.classes or ())):
             raise ValueError(f"a {self.kind} task needs different `classes`; of two, the second is positive")

@@ -53,6 +53,14 @@ def need(table: pd.DataFrame, columns: Collection[str], path: Path) -> None:
         raise BadData(f"{path} has no column {first_n(absent)}; it has {first_n(table.columns, 50)}.")
 
 
+def measured(column: pd.Series, missing: Collection[str]) -> pd.Series:
+    """Return the cells with "" for those that mean "not measured": texts, or numbers equal to one of them."""
+    if not missing:
+        return column
+    numbers = pd.to_numeric(pd.Series(list(missing), dtype=object), errors="coerce").dropna()
+    return column.mask(column.isin(list(missing)) | pd.to_numeric(column, errors="coerce").isin(numbers), "")
+
+
 def target_cells(table: pd.DataFrame, task: DeclaredTask, ids: pd.Series, what: str) -> np.ndarray | list:
     """Return the labels of a task, one per row, with NaN or None for missing ones.
 
@@ -67,7 +75,7 @@ def target_cells(table: pd.DataFrame, task: DeclaredTask, ids: pd.Series, what: 
     """
     if task.columns is not None:
         return _label_sets(table, task, ids, what)
-    cells = table[task.column]
+    cells = measured(table[task.column], task.missing)
     if task.rules.answer == "number":
         values = numbers_of(cells, ids, f"{what}, column '{task.column}'")
         if np.isinf(values).any():

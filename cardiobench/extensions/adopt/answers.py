@@ -28,6 +28,7 @@ class Answers:
         file_column: Column that names the files.
         record_column: Column with the row number of each recording in an array.
         in_order: Whether table rows and array rows have the same order.
+        files: Whether a name that differs from that of a file only in spelling is the "same", or none, "as-written".
         targets: Mapping from task name to label column.
         kinds: Mapping from task name to kind.
         positive: Mapping from task name to value of the positive class.
@@ -35,6 +36,7 @@ class Answers:
         ranges: Mapping from task name to smallest and largest valid label.
         per: Mapping from task name to scoring unit: recording, study or patient.
         where: Mapping from task name to column filters, each with its accepted values.
+        missing: Mapping from task name to cells that mean "not measured".
         metrics: Mapping from task name to ranking metric.
         multilabel: Mapping from task name to columns of 0 and 1.
         sexes: Mapping from cell value to F or M.
@@ -63,6 +65,7 @@ class Answers:
     file_column: str = ""
     record_column: str = ""
     in_order: bool = False
+    files: str = ""
     targets: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
     positive: Mapping[str, str] = field(default_factory=dict)
@@ -70,6 +73,7 @@ class Answers:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     per: Mapping[str, str] = field(default_factory=dict)
     where: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
     multilabel: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sexes: Mapping[str, str] = field(default_factory=dict)

@@ -15,7 +15,14 @@ NAMES = {
         "patient_no", "patientnumber", "patientennummer", "patienten_nummer", "patienten_id", "patientenid", "patientennr",
         "patienten_nr", "patient_nr", "pat_nr", "pat_id", "numero_patient", "numero_de_patient", "id_patient",
         "identifiant_patient", "id_paciente", "paciente", "numero_paciente", "numero_de_paciente", "id_paziente",
-        "paziente", "numero_paziente", "codice_paziente", "codigo_paciente",
+        "paziente", "numero_paziente", "codice_paziente", "codigo_paciente", "n_patient", "no_patient", "nr_patient",
+        "num_patient", "n_de_patient", "n_du_patient", "numero_du_patient", "ipp", "patientin", "pat", "patid", "patnr",
+        "patientenkennung", "patienten_kennung", "n_paciente", "n_o_paciente", "no_paciente", "nr_paciente", "num_paciente",
+        "n_de_paciente", "paciente_id", "nhc", "numero_historia", "numero_de_historia", "historia_clinica",
+        "numero_historia_clinica", "n_paziente", "nr_paziente", "num_paziente", "id_assistito", "doente", "utente",
+        "n_doente", "n_o_doente", "nr_doente", "id_doente", "numero_doente", "numero_do_doente", "numero_de_doente",
+        "n_utente", "n_o_utente", "nr_utente", "id_utente", "numero_utente", "numero_de_utente", "numero_do_paciente",
+        "n_o_processo", "n_processo", "numero_processo", "numero_de_processo",
     ),
     "id": ("id", "ecg_id", "exam_id", "record_id", "recording_id", "recording", "record", "file_id", "uid", "ekg_id"),
     "split": ("split", "set", "subset", "partition"),
@@ -56,6 +63,12 @@ MUCH_MISSING = 0.2
 _UNIT = re.compile(
     r"(?:[_ ](?P<word>percent|pct|cm|mm|ms|mv|ml|bpm|kg|years)|[\[(](?P<sign>[^\])]{1,12})[\])])$", re.IGNORECASE
 )
+
+
+SENTINELS = frozenset({-1, -8, -9, -88, -99, -888, -999, -8888, -9999, 88, 99, 888, 999, 8888, 9999, 99999, 999999})
+"""Numbers that tables use for "not measured"."""
+FAR, ABOVE = 0.5, 1.2
+"""A positive sentinel exceeds all other numbers by more than `FAR` of their range, and `ABOVE` times the largest."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +148,24 @@ def profile(column: pd.Series) -> ColumnProfile:
     if numbers:
         values.sort(key=float)
     return ColumnProfile(str(column.name), len(filled), len(column), tuple(values), bool(numbers))
+
+
+def sentinels(column: pd.Series) -> dict[str, int]:
+    """Return the numbers that may mean "not measured", each as written with its number of cells.
+
+    These are `SENTINELS` that stand apart: negative ones where no other number is negative, and positive ones far above
+    all others (`FAR`, `ABOVE`).
+    """
+    counts = column[column != ""].value_counts()
+    numbers = pd.to_numeric(pd.Series(counts.index, index=counts.index), errors="coerce").dropna()
+    rest = numbers[~numbers.isin(SENTINELS)]
+    if rest.empty:
+        return {}
+    low, high = float(rest.min()), float(rest.max())
+    apart = numbers.isin(SENTINELS) & (
+        ((numbers < 0) & (low >= 0)) | (numbers > max(high + FAR * (high - low), ABOVE * high))
+    )
+    return {str(cell): int(counts[cell]) for cell in sorted(numbers.index[apart], key=float)}
 
 
 def role_column(role: str, table: pd.DataFrame, taken: Collection[str]) -> str | None:

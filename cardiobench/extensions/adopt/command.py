@@ -80,6 +80,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--in-order", action="store_true", help="the rows of the table are the rows of the array, in order"
     )
     columns.add_argument(
+        "--files",
+        choices=("same", "as-written"),
+        default="",
+        help="names that differ from those of files only in spelling, such as 7 for 007.edf, are the same or, as written, none",
+    )
+    columns.add_argument(
         "--patient-is-record",
         action="store_true",
         help="treat each recording as its own patient because patients are unknown; recorded in every result",
@@ -122,6 +128,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--positive": ("NAME=VALUE", "value of the positive class"),
         "--label-unit": ("NAME=UNIT", "unit of a number"),
         "--range": ("NAME=LOW:HIGH", "range of valid numbers (default: range in the table)"),
+        "--missing": ("NAME=CELL,CELL", "cells that mean not measured, such as -9 or 999"),
         "--per": (
             "NAME=UNIT",
             "unit of scoring: recording, study or patient; predictions of its recordings are averaged",
@@ -278,6 +285,7 @@ def answers_of(arguments: argparse.Namespace, questions: "Questions") -> "Answer
         file_column=arguments.file_column,
         record_column=arguments.record_column,
         in_order=arguments.in_order,
+        files=arguments.files,
         targets=targets,
         kinds=kinds,
         positive=parsed(by_task, arguments.positive, "--positive"),
@@ -285,6 +293,10 @@ def answers_of(arguments: argparse.Namespace, questions: "Questions") -> "Answer
         ranges=ranges,
         per=per,
         where=where,
+        missing={
+            name: listed(cells)
+            for name, cells in parsed(by_task, arguments.missing, "--missing", value="CELL,CELL").items()
+        },
         metrics=parsed(by_task, arguments.metric, "--metric", value="METRIC"),
         multilabel={name: listed(columns) for name, columns in multilabel.items()},
         sexes=sexes,

@@ -14,6 +14,7 @@ from cardiobench.data.media import frame_folder
 from cardiobench.data.media.ecg_arrays import hdf5_ids
 from cardiobench.data.media.ecg_vendor import is_ecg_xml
 from cardiobench.data.media.optional import require_pydicom
+from cardiobench.data.spelling import folded
 
 CLIPS = (".avi", ".mp4", ".mov", ".m4v", ".gif", ".nii", ".nii.gz")
 
@@ -101,6 +102,7 @@ class Finder:
         whole = folder.resolve()
         self._heads = [_composed(f"{head}/") for head in (whole.as_posix(), folder.absolute().as_posix(), whole.name)]
         self._by_key: dict[str, set[str]] = defaultdict(set)
+        self._by_form: dict[str, set[str]] | None = None
         for file in files:
             bare = file[: -len(_suffix(file))] if _suffix(file) else file
             for key in {file, bare, file.rpartition("/")[2], bare.rpartition("/")[2]}:
@@ -116,6 +118,19 @@ class Finder:
                 return found
         return set()
 
+    def similar(self, cell: str) -> set[str]:
+        """Return all files whose name without folder and suffix differs from a cell only in spelling (`data.spelling`)."""
+        if self._by_form is None:
+            self._by_form = defaultdict(set)
+            for file in set().union(*self._by_key.values()):
+                self._by_form[_form(file)].add(file)
+        return self._by_form.get(_form(cell), set()) if cell else set()
+
+
+def _form(name: str) -> str:
+    base = name.replace("\\", "/").rpartition("/")[2]
+    return folded(base.removesuffix(_suffix(base)))
+
 
 def _composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
@@ -129,11 +144,15 @@ def _suffix(file: str) -> str:
 
 
 def best_column(table: pd.DataFrame, finder: Finder) -> str | None:
-    """Return the column in which most cells name a file, or None."""
+    """Return the column in which most cells name a file, else the one in which more than half do in another spelling, or None."""
     sample = table.head(1000)
     counts = {name: sum(len(finder.find(cell)) == 1 for cell in sample[name]) for name in table}
     best = max(counts, key=lambda name: counts[name], default=None)
-    return best if best is not None and counts[best] else None
+    if best is None or counts[best]:
+        return best
+    alike = {name: {cell for cell in sample[name] if len(finder.similar(cell)) == 1} for name in table}
+    best = max(alike, key=lambda name: len(alike[name]))
+    return best if 2 * len(alike[best]) > len(sample) else None
 
 
 def named_files(cells: pd.Series, finder: Finder) -> list[str | None]:

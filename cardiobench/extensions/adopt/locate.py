@@ -1,5 +1,6 @@
 """Locate the file of each table row, and the record within it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.core import plugins
-from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, first_n
+from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, counted, first_n
 from cardiobench.data.declared.formats import ECHO_FORMATS, SUFFIXES, format_of
 from cardiobench.data.media import ecg_arrays, frame_folder
 from cardiobench.extensions.adopt import files as listing
@@ -31,6 +32,7 @@ class Located:
         formats: Formats of the recordings, sorted.
         ids: Name of the HDF5 dataset with the record ids.
         others: Number of recordings in the folder that no row names.
+        note: Sentence on names that differ from those of the files in spelling; empty if there are none.
     """
 
     files: list[str | None]
@@ -39,6 +41,7 @@ class Located:
     formats: tuple[str, ...]
     ids: str | None
     others: int
+    note: str = ""
 
 
 def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) -> Located:
@@ -55,11 +58,17 @@ def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) 
     """
     folder, answers = request.folder, request.answers
     assert folder is not None  # The caller knows that there are recordings.
-    files = _candidates(request, folder)
+    files = candidates(request, folder)
     folders = listing.frame_folders(files)
     finder = listing.Finder([*files, *folders], folder)
     column = named_column(answers.file_column, table) or listing.best_column(table, finder)
-    named = listing.named_files(table[column], finder) if column is not None else _one_array(files, len(table))
+    note = ""
+    if column is not None:
+        named, note = _with_spellings(
+            table[column], listing.named_files(table[column], finder), finder, answers, questions
+        )
+    else:
+        named = _one_array(files, len(table))
     here = [name for name in named if name is not None]
     if not here:
         linked = listing.linked_folders(folder)
@@ -79,10 +88,33 @@ def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) 
     if not set(formats) & set(ECHO_FORMATS):
         rest = {name for name in rest if answers.format or format_of(name) in formats}
     others = 0 if set(here) & set(folders) else len(rest)
-    return Located(named, records, column, formats, ids, others)
+    return Located(named, records, column, formats, ids, others, note)
 
 
-def _candidates(request: AdoptionRequest, folder: Path) -> list[str]:
+def _with_spellings(
+    cells: pd.Series, named: Sequence[str | None], finder: listing.Finder, answers: Answers, questions: Questions
+) -> tuple[list[str | None], str]:
+    """Return the file of each cell, those in another spelling included if the user says so or has not answered, and a note."""
+    taken = {file for file in named if file is not None}
+    found = {cell: finder.similar(cell) - taken for cell, file in zip(cells, named, strict=True) if file is None}
+    counts = Counter(file for files in found.values() for file in files)
+    pairs = {cell: file for cell, files in found.items() if len(files) == 1 and counts[file := next(iter(files))] == 1}
+    if not pairs:
+        return list(named), ""
+    shown = first_n([f"{cell!r} = {file}" for cell, file in pairs.items()], 3)
+    decided = answers.files or questions.ask(
+        f"Column '{cells.name}' names {counted(len(pairs), 'recording')} in another spelling than the folder: {shown}. "
+        "Are they the same?",
+        "--files same; or --files as-written if they are others",
+        ("same", "as-written"),
+    )
+    if decided == "as-written":
+        return list(named), ""
+    note = f"{counted(len(pairs), 'name')} of '{cells.name}' differ from those of the files in spelling: {shown}"
+    return [file or pairs.get(cell) for cell, file in zip(cells, named, strict=True)], note if decided else ""
+
+
+def candidates(request: AdoptionRequest, folder: Path) -> list[str]:
     """Return possible recording files in the folder."""
     wanted = request.answers.format
     plugin = wanted in plugins.entry_points("readers")
@@ -106,6 +138,11 @@ def _formats(folder: Path, here: Sequence[str]) -> tuple[str, ...]:
             )
         return ("clip",) if "clip" in echo else ("image",)
     return tuple(sorted({format_of(name) for name in here}))
+
+
+def is_echo(folder: Path, name: str) -> bool:
+    """Return whether a file is an echo, by its suffix or, for DICOM, its header."""
+    return _kind(folder, name) in ECHO_FORMATS
 
 
 def _kind(folder: Path, name: str) -> str:

@@ -20,6 +20,7 @@ from cardiobench.core.errors import (
     first_n,
 )
 from cardiobench.core.registry import check_names, unknown_name
+from cardiobench.core.tables import check_thousands
 from cardiobench.data import catalog
 from cardiobench.data.declared.dataset_file import LEFT_OUT, DatasetFile, DeclaredRecordings, DeclaredTask, Labels, Sex
 from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, format_of, read_channels
@@ -32,7 +33,7 @@ from cardiobench.extensions.adopt import splits as splitting
 from cardiobench.extensions.adopt import tasks as labelling
 from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_of_role, columns_of, without_columns
 from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, profile, second_header, sex_of
-from cardiobench.extensions.adopt.locate import ARRAYS, PEEKED, Located, locate
+from cardiobench.extensions.adopt.locate import ARRAYS, PEEKED, Located, candidates, is_echo, locate
 from cardiobench.extensions.adopt.patients import find_patients, without_patient
 from cardiobench.extensions.adopt.questions import Questions
 from cardiobench.extensions.adopt.recordings import (
@@ -50,7 +51,7 @@ SPREADSHEET_ERRORS = ("#REF!", "#N/A", "#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", 
 LABELS = ("--target", "--multilabel")
 OF_RECORDINGS = {
     "--format": "format", "--leads": "leads", "--sampling-rate": "sampling_rate", "--unit": "unit", "--array": "array",
-    "--records": "records", "--file-column": "file_column", "--record-column": "record_column", "--in-order": "in_order",
+    "--records": "records", "--files": "files", "--file-column": "file_column", "--record-column": "record_column", "--in-order": "in_order",
     "--allow-missing": "allow_missing", "--allow-unreadable": "allow_unreadable",
 }  # fmt: skip
 """Mapping from flag to answer, for answers about recordings."""
@@ -117,7 +118,10 @@ class _Adoption:
         tasks = self._tasks()
         self.said += [f"the task of '{name}' is called '{task}'" for name, task in self.answers.renamed.items()]
         self._check_cells()
-        settings, incomplete = (None, frozenset()) if located is None else self._settings(located)
+        self._check_numbers(tasks)
+        settings, incomplete = self._settings(located) if located is not None else (None, frozenset())
+        if located is None:
+            self._ask_about_folder()
         with problems.gather():
             self._refuse_missing(located)
         index = self._index(located)
@@ -224,6 +228,7 @@ class _Adoption:
         if found is None:
             return None
         self.files, self.records, self.file_column = found.files, found.records, found.column
+        self.said += [found.note] if found.note else []
         self.modality = "echo" if set(found.formats) & set(ECHO_FORMATS) else "ecg"
         with self.questions.gather():
             if self.answers.modality and self.answers.modality != self.modality:
@@ -387,7 +392,7 @@ class _Adoption:
                     raise BadConfig(f"--per {name}=study: no column names the study. Give it with --study-column.")
             with gather():
                 check_names("column", task.where, [*self.table, *tasks])
-            self.said += labelling.doubts(task, self.table)
+            self.said += labelling.doubts(name, task, self.table)
         return tasks
 
     def _check_cells(self) -> None:
@@ -400,6 +405,13 @@ class _Adoption:
                         f"{path}, column '{column}': {changed[column]}. Excel makes them of ids that are typed; format the "
                         "column as text and enter the ids again."
                     )
+
+    def _check_numbers(self, tasks: Mapping[str, DeclaredTask]) -> None:
+        """Find columns of numbers in which points may be thousands marks."""
+        numbers = [task.column for task in tasks.values() if task.rules.answer == "number" and task.column]
+        for column in (*numbers, *filter(None, [self.roles["age"]])):
+            with self.questions.gather():
+                check_thousands(self.table, [column], str(self.request.labels))
 
     def _check_errors(self) -> None:
         """Find cells that a spreadsheet could not compute, and continue as if those of labels were empty."""
@@ -442,11 +454,28 @@ class _Adoption:
         Returns:
             The settings; and the formats for which a setting is still unknown.
         """
+        here = [(file, record) for file, record in zip(self.files, self.records, strict=True) if file is not None]
+        return self._settings_of(located.formats, located.ids, here)
+
+    def _ask_about_folder(self) -> None:
+        """Ask for what the files of a folder do not state although no row names them, so that one message has all questions."""
+        if self.folder is None or not self.folder.is_dir():
+            return
+        files = [name for name in candidates(self.request, self.folder) if not is_echo(self.folder, name)]
+        form = self.answers.format
+        formats = (form,) if form else tuple(sorted({format_of(name) for name in files}))
+        if files and form not in ECHO_FORMATS and self.answers.modality != "echo":
+            self._settings_of(formats, self.answers.records, [(name, None) for name in files])
+
+    def _settings_of(
+        self, formats: tuple[str, ...], ids: str | None, here: Sequence[tuple[str, str | None]]
+    ) -> tuple[DeclaredRecordings, frozenset[str]]:
+        """Return recording settings as `_settings`, given formats, name of the HDF5 dataset of ids, and files with records."""
         assert self.folder is not None
-        answers, formats = self.answers, located.formats
+        answers = self.answers
         stated = DeclaredRecordings(
             folder=str(self.folder.resolve()), format=formats[0] if len(formats) == 1 else formats, leads=answers.leads,
-            sampling_rate=answers.sampling_rate, unit=answers.unit, array=answers.array, records=located.ids,
+            sampling_rate=answers.sampling_rate, unit=answers.unit, array=answers.array, records=ids,
         )  # fmt: skip
         if self.modality == "echo":
             given = [name for name in ("leads", "sampling_rate", "unit") if getattr(answers, name) is not None]
@@ -456,7 +485,9 @@ class _Adoption:
                         f"--{given[0].replace('_', '-')} applies to ECGs, but the recordings are echo. Leave it out."
                     )
             return stated, frozenset()
-        first = {form: one for form in formats if form != "wfdb" and (one := self._peek(stated, form)) is not None}
+        first = {
+            form: one for form in formats if form != "wfdb" and (one := self._peek(stated, form, here)) is not None
+        }
         facts: list[tuple[str, str, str, str]] = [
             ("leads", "leads", "Which leads are the {width} channels, in order?", "--leads I,II,III,..."),
             ("sampling_rate", "fs", "What is the sampling rate in Hz?", "--sampling-rate HZ"),
@@ -482,19 +513,15 @@ class _Adoption:
                 tuple(text.split(",")) if setting == "leads" else _rate(text) if setting == "sampling_rate" else text
             )
             stated = stated.model_copy(update={setting: value})
-        if located.ids is None and self.records[0] is None and set(formats) <= set(ARRAYS) and self.questions.open:
+        if ids is None and here[0][1] is None and set(formats) <= set(ARRAYS) and self.questions.open:
             incomplete |= set(formats)
         return stated, frozenset(incomplete)
 
-    def _peek(self, settings: DeclaredRecordings, form: str) -> Channels | None:
+    def _peek(self, settings: DeclaredRecordings, form: str, here: Sequence[tuple[str, str | None]]) -> Channels | None:
         """Return the first recording of a format that can be read with the settings in its own file."""
         assert self.folder is not None
-        here = [
-            (file, record)
-            for file, record in zip(self.files, self.records, strict=True)
-            if file is not None and (isinstance(settings.format, str) or format_of(file) == form)
-        ]
-        for file, record in here[:PEEKED]:
+        fitting = [one for one in here if isinstance(settings.format, str) or format_of(one[0]) == form]
+        for file, record in fitting[:PEEKED]:
             try:
                 return read_channels(self.folder / file, record, settings)
             except BadMedia:
@@ -627,8 +654,10 @@ class _Adoption:
         self.found = [*head, *self.found, *facts, *rest]
         if age := self.roles["age"]:
             filled = self.table[age] != ""
-            if odd := int((pd.isna(age_cells(self.table[age])) & filled).sum()):
-                self.said.append(f"{age}: {odd} cells are not an age from 0 to 120 and count as unknown")
+            odd = self.table[age][pd.isna(age_cells(self.table[age])) & filled].value_counts(sort=False)
+            if len(odd):
+                shown = first_n([f"{cell} ({count})" for cell, count in odd.items()])
+                self.said.append(f"{age}: {odd.sum()} cells are not an age from 0 to 120 and count as unknown: {shown}")
         for role in ("sex", "age", "site", "device"):
             if (column := self.roles[role]) and (empty := profile(self.table[column])).filled < (
                 1 - MUCH_MISSING

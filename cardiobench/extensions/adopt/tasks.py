@@ -8,9 +8,9 @@ import pandas as pd
 from cardiobench.core.errors import BadConfig, BadData, first_n
 from cardiobench.core.registry import check_names
 from cardiobench.data.declared.dataset_file import DeclaredTask, is_name
-from cardiobench.data.declared.labels import flag_cells
+from cardiobench.data.declared.labels import flag_cells, measured
 from cardiobench.extensions.adopt.answers import Answers
-from cardiobench.extensions.adopt.columns import FEW_NUMBERS, ColumnProfile, profile, slug
+from cardiobench.extensions.adopt.columns import FEW_NUMBERS, ColumnProfile, profile, sentinels, slug
 from cardiobench.extensions.adopt.kinds import CLASSES, LABELS, NUMBER, TWO_CLASSES
 from cardiobench.extensions.adopt.questions import Questions
 
@@ -44,7 +44,7 @@ def choose_targets(
         "column", (*targets.values(), *(one for columns in answers.multilabel.values() for one in columns)), table
     )
     known = {*targets, *answers.multilabel}
-    for field in ("kinds", "positive", "units", "ranges", "per", "where", "metrics"):
+    for field in ("kinds", "positive", "units", "ranges", "per", "where", "missing", "metrics"):
         check_names("task", getattr(answers, field) if known else (), known)
     return targets
 
@@ -55,11 +55,12 @@ def declare(name: str, table: pd.DataFrame, column: str, answers: Answers, quest
     Raises:
         BadData: The column does not fit the requested kind.
     """
-    found = profile(table[column])
+    cells = _measured(name, table[column], answers)
+    found = profile(cells)
     if len(found.values) < 2:
         said = f"every one of its {found.filled} values is {found.values[0]!r:.40}" if found.values else "it is empty"
         raise BadData(f"column '{column}' has nothing to predict: {said}. Remove it from --target.")
-    kind = answers.kinds.get(name) or found.kind
+    kind = answers.kinds.get(name) or (NUMBER if _mostly_numbers(found) else found.kind)
     if kind in ("", "?"):
         why = "ids or free text?" if not kind else f"{len(found.values)} numbers: classes or a measurement?"
         kind = (
@@ -68,8 +69,29 @@ def declare(name: str, table: pd.DataFrame, column: str, answers: Answers, quest
         )
     _check_flags(name, kind, found, answers)
     if kind == NUMBER:
-        return _number(name, found, table[column], answers, questions)
+        return _number(name, found, cells, answers, questions)
     return _classes(name, kind, found, answers, questions) if kind else None
+
+
+def _measured(name: str, column: pd.Series, answers: Answers) -> pd.Series:
+    """Return the cells of a task, "" for those that mean "not measured"; raises `BadConfig` for values that no cell has."""
+    cells = column
+    for value in answers.missing.get(name, ()):
+        left = measured(cells, [value])
+        if left.equals(cells):
+            raise BadConfig(
+                f"--missing {name}={','.join(answers.missing[name])}: no cell of '{column.name}' is {value!r:.40}. Leave it out."
+            )
+        cells = left
+    return cells
+
+
+def _mostly_numbers(found: ColumnProfile) -> bool:
+    """Return whether a column of text holds measurements beside some other cells, such as `<15`."""
+    if found.numbers:
+        return False
+    count = int(pd.to_numeric(pd.Series(found.values), errors="coerce").notna().sum())
+    return count > FEW_NUMBERS and count >= len(found.values) / 2
 
 
 def _check_flags(name: str, kind: str, found: ColumnProfile, answers: Answers) -> None:
@@ -92,11 +114,22 @@ def _check_flags(name: str, kind: str, found: ColumnProfile, answers: Answers) -
 def _number(
     name: str, found: ColumnProfile, column: pd.Series, answers: Answers, questions: Questions
 ) -> DeclaredTask | None:
-    if not found.numbers:
-        odd = column[pd.to_numeric(column, errors="coerce").isna() & (column != "")]
-        raise BadData(
-            f"column '{found.name}' is not numeric: {len(odd)} cells such as {first_n(map(repr, odd.unique()))}."
-        )
+    values = pd.to_numeric(column, errors="coerce")
+    odd = column[values.isna() & (column != "")]
+    with questions.gather():
+        if len(odd):
+            kinds = "" if name in answers.kinds else f"; or give --kind {name}={CLASSES} if they are classes"
+            left_out = ",".join(cell for cell in dict.fromkeys(odd) if "," not in cell)
+            flag = (
+                f" or leave them out with --missing '{name}={left_out:.80}'" if left_out and len(left_out) <= 80 else ""
+            )
+            raise BadData(
+                f"column '{found.name}' is not numeric: {len(odd)} cells such as {first_n(map(repr, odd.unique()))}. "
+                f"Correct or empty them{flag}{kinds}."
+            )
+    found = profile(column.mask(values.isna(), ""))
+    if not found.values:
+        return None
     numbers = np.array(found.values, dtype=np.float64)
     if not np.isfinite(numbers).all():
         raise BadData(f"column '{found.name}' has non-finite numbers. Leave these cells empty.")
@@ -109,11 +142,12 @@ def _number(
     outside = int(((numbers < low) | (numbers > high)).sum())
     if outside:
         raise BadData(
-            f"column '{found.name}': {outside} different numbers are outside --range {low:g}:{high:g}: {found.shown()}."
+            f"column '{found.name}': {outside} different numbers are outside --range {low:g}:{high:g}: {found.shown()}. "
+            f"Correct the range, or leave these cells out with --missing {name}=CELL,CELL."
         )
     return (
         DeclaredTask(kind=NUMBER, column=found.name, unit=unit, range=(low, high), **_common(name, answers))
-        if unit
+        if unit and not len(odd)
         else None
     )
 
@@ -169,18 +203,24 @@ def declare_multilabel(
     return DeclaredTask(kind=LABELS, columns=columns, unmeasured=unmeasured, **_common(name, answers))
 
 
-def doubts(task: DeclaredTask, table: pd.DataFrame) -> list[str]:
-    """Return one sentence for each defect of a task's labels."""
+def doubts(name: str, task: DeclaredTask, table: pd.DataFrame) -> list[str]:
+    """Return one sentence for each defect of the labels of a task, given its name."""
     said = []
     for column in task.columns or (task.column,):
         if column is None:
             continue
-        one = profile(table[column])
-        said += [f"{column}: {doubt}" for doubt in one.doubts()]
+        cells = measured(table[column], task.missing)
+        said += [f"{column}: {doubt}" for doubt in profile(cells).doubts()]
         if task.rules.answer == "class":
-            counts = table[column][table[column] != ""].value_counts()
+            counts = cells[cells != ""].value_counts()
             rare = [f"{value} ({count})" for value, count in counts.items() if count < FEW_NUMBERS]
             said += [f"{column}: fewer than {FEW_NUMBERS} recordings of {first_n(rare)}"] if rare else []
+        elif task.rules.answer == "number" and (odd := sentinels(cells)):
+            shown = [f"{cell} ({count})" for cell, count in odd.items()]
+            said.append(
+                f"{column}: {first_n(shown)} may mean not measured, and count as measurements; --missing {name}={','.join(odd)} "
+                f"leaves these cells out, and --range {name}=LOW:HIGH refuses them"
+            )
     return said
 
 
@@ -189,5 +229,6 @@ def _common(name: str, answers: Answers) -> dict:
     return {
         "average_over": answers.per.get(name, "recording"),
         "where": dict(answers.where.get(name, {})),
+        "missing": answers.missing.get(name, ()),
         **({"metrics": (metric,)} if metric else {}),
     }

@@ -14,7 +14,7 @@ from cardiobench.cli.main import main
 from cardiobench.core import plugins
 from cardiobench.core.errors import MissingData
 from cardiobench.data.open import open_dataset
-from cardiobench.extensions.adopt.columns import NAMES, role_column, second_header, sex_of
+from cardiobench.extensions.adopt.columns import NAMES, role_column, second_header, sentinels, sex_of
 from tests.data.ecg_files import write_csv
 from tests.data.vendor_files import muse
 from tests.extensions.adopt.folders import WRITERS, adopt, bundled, write_hospital
@@ -164,8 +164,10 @@ def test_sex_values_need_a_column_and_a_cell(hospital, tmp_path, capsys):
     [
         ("Geschlecht", "sex"), ("Sexe", "sex"), ("SEXO", "sex"), ("Sesso", "sex"), ("Género", "sex"), ("Gender", "sex"),
         ("Alter (Jahre)", "age"), ("Âge", "age"), ("Edad", "age"), ("Età", "age"), ("Idade", "age"), ("age", "age"),
-        ("Alter in Jahren", "age"), ("Patienten-ID", "patient"), ("N° patient", None), ("Pat.-Nr.", "patient"),
+        ("Alter in Jahren", "age"), ("Patienten-ID", "patient"), ("N° patient", "patient"), ("Pat.-Nr.", "patient"),
         ("Numéro de patient", "patient"), ("ID paciente", "patient"), ("Codice paziente", "patient"), ("Alterung", None),
+        ("Numéro patient", "patient"), ("Doente", "patient"), ("N.º doente", "patient"), ("Nº paciente", "patient"),
+        ("N.º", None), ("NHC", "patient"), ("IPP", "patient"),
     ],
 )  # fmt: skip
 def test_usual_names_in_six_languages(name, role):
@@ -189,6 +191,131 @@ def test_usual_names_in_six_languages(name, role):
 )
 def test_sex_is_known_only_where_it_is_clear(cells, meaning):
     assert sex_of(cells) == meaning
+
+
+# ---- Cells --------------------------------------------------------------------------------------------------------
+
+
+def test_cells_beside_numbers_are_in_the_first_refusal_with_the_questions(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table["LVEF"] = [f"{40 + number / 2}" for number in range(30)]
+    table.loc[[3, 9, 11], "LVEF"] = "<15", ">90", "55-60"
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", "--target", "LVEF") == 2
+    said = said_by(capsys)
+    for part in (
+        "column 'LVEF' is not numeric: 3 cells such as '<15', '>90', '55-60'.",
+        "--missing 'lvef=<15,>90,55-60'; or give --kind lvef=multiclass",
+        "What is the unit of 'LVEF' (40 to 54.5)? --label-unit lvef=UNIT",
+        "--sampling-rate HZ",
+        "--unit V|mV|uV|nV",
+    ):
+        assert part in said, part
+    flags = ["--target", "LVEF", "--label-unit", "lvef=%", "--missing", "lvef=<15,>90,55-60", *STATED[4:]]
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *flags) == 0
+    labels = open_dataset("mine").frame["lvef"]
+    assert labels.isna().sum() == 3 and labels.max() == 54.5
+
+
+def test_sentinels_are_remarked_and_can_be_left_out(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table["LVEF"] = [f"{40 + number / 2}" for number in range(30)]
+    table.loc[[3, 9, 11], "LVEF"] = "-9", "999", "999"
+    table.loc[[4, 5, 6], "Alter"] = "-1", "999", "999"
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    request = (folder, tmp_path / "labels.csv", tmp_path / "own", "--target", "LVEF", "--label-unit", "lvef=%")
+    assert adopt(*request, *STATED[4:], "--dry-run") == 0
+    said = said_by(capsys)
+    assert (
+        "LVEF: -9 (1), 999 (2) may mean not measured, and count as measurements; --missing lvef=-9,999 leaves" in said
+    )
+    assert "Alter: 3 cells are not an age from 0 to 120 and count as unknown: -1 (1), 999 (2)" in said
+    assert adopt(*request, *STATED[4:], "--range", "lvef=0:100") == 2
+    assert "2 different numbers are outside --range 0:100: -9 to 999. Correct the range, or leave" in said_by(capsys)
+    assert adopt(*request, *STATED[4:], "--range", "lvef=0:100", "--missing", "lvef=-9.0,999") == 0
+    assert "may mean not measured" not in said_by(capsys)
+    labels = open_dataset("mine").frame["lvef"]
+    assert labels.isna().sum() == 3 and labels.between(40, 54.5).sum() == 27
+    assert adopt(*request, *STATED[4:], "--missing", "lvef=-9,77", "--overwrite") == 2
+    assert "--missing lvef=-9,77: no cell of 'LVEF' is '77'" in said_by(capsys)
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (["50", "-9", "999", "61", "999"], {"-9": 1, "999": 2}),
+        (["40", "99", "61"], {"99": 1}),
+        (["97", "98", "99"], {}),
+        (["-1", "2", "-3"], {}),
+        (["-1", "-9"], {}),
+        (["", "a", "50.5", "-9.0", "60"], {"-9.0": 1}),
+    ],
+)
+def test_numbers_that_stand_apart_are_sentinels(cells, found):
+    assert sentinels(pd.Series(cells)) == found
+
+
+def test_points_that_may_mark_thousands_are_a_problem_of_targets(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table["NT-proBNP"] = [f"1.{200 + number}" if number % 2 else str(300 + number) for number in range(30)]
+    table.to_csv(tmp_path / "labels.csv", index=False, sep=";")
+    request = (folder, tmp_path / "labels.csv", tmp_path / "own", *STATED[4:])
+    assert adopt(*request, "--target", "NT-proBNP", "--label-unit", "nt_probnp=ng/l") == 2
+    assert "column 'NT-proBNP': in '1.201' beside '300' the point may be a thousands mark" in said_by(capsys)
+    assert adopt(*request, *STATED[:4]) == 0
+
+
+# ---- Files --------------------------------------------------------------------------------------------------------
+
+
+def test_lost_zeros_of_file_names_are_proposed(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), tmp_path / "numbers"
+    folder.mkdir()
+    ecgs = open_dataset("ptb_xl_sample")
+    for number in range(30):
+        write_csv(folder, f"{number + 1:03}", ecgs.recording(number).signal)
+    table["Datei"] = range(1, 31)
+    table.to_excel(tmp_path / "labels.xlsx", index=False)
+    request = (folder, tmp_path / "labels.xlsx", tmp_path / "own", *STATED)
+    assert adopt(*request) == 2
+    assert "'Datei' names 30 recordings in another spelling than the folder: '1' = 001.csv, '2' = 002.csv" in (
+        said := said_by(capsys)
+    )
+    assert "--files same; or --files as-written" in said and "--allow-missing" not in said
+    assert adopt(*request, "--files", "as-written") == 2
+    assert "names a recording in" in said_by(capsys)
+    assert adopt(*request, "--files", "same") == 0
+    assert "30 names of 'Datei' differ from those of the files in spelling: '1' = 001.csv" in said_by(capsys)
+    dataset = open_dataset("mine")
+    assert list(dataset.frame["id"][:2]) == ["1", "2"] and list(dataset.frame["media"][:2]) == ["001.csv", "002.csv"]
+
+
+def test_two_rows_are_not_paired_with_one_file(tmp_path, capsys):
+    (tmp_path / "folder").mkdir()
+    for name in ("007", "8"):
+        write_csv(tmp_path / "folder", name, open_dataset("ptb_xl_sample").recording(0).signal)
+    table = pd.DataFrame({"file": ["7", "07", "8", "x"], "patient_id": list("abcd"), "y": ["0", "1", "0", "1"]})
+    table.to_csv(tmp_path / "l.csv", index=False)
+    assert adopt(tmp_path / "folder", tmp_path / "l.csv", tmp_path / "own", "--target", "y", *STATED[4:]) == 2
+    said = said_by(capsys)
+    assert "--files" not in said and "3 of 4 rows name no recording" in said
+
+
+def test_questions_about_files_are_asked_although_no_row_names_them(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table["Datei"] = [f"aufnahme {number}" for number in range(30)]
+    table.loc[3, "Patientennummer"] = ""
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", "--target", "Schenkelblock") == 2
+    said = said_by(capsys)
+    for part in (
+        "names a recording in",
+        "1 of 30 rows have no patient",
+        "--positive schenkelblock=ja|nein",
+        "What is the sampling rate in Hz (csv)? --sampling-rate HZ",
+        "What is the unit of the samples (csv)? --unit",
+    ):
+        assert part in said, part
 
 
 def test_second_row_of_names_is_named(hospital, tmp_path, capsys):
@@ -295,6 +422,18 @@ def test_predictions_are_scored_without_recordings(without, tmp_path, capsys):
     line = ["eval", "--predictions", str(tmp_path / "answers.xlsx"), "--task", "mine/schenkelblock"]
     assert main([*line, "--output-dir", str(tmp_path / "results")]) == 0
     assert re.search(r"f1_macro % ↑ 100\.00", said_by(capsys))
+
+
+def test_audit_and_doctor_check_a_table_without_recordings(without, tmp_path, capsys):
+    assert main(["audit", "mine"]) == 0
+    said = said_by(capsys)
+    assert "mine was adopted without recordings, so only its table is checked" in said
+    assert re.search(r"mine/schenkelblock test \d+ id \d+ patients; nein \d+, ja \d+", said)
+    assert main(["doctor", "--dataset", "mine"]) == 0
+    assert "none: adopted without recordings, for answers and vectors made elsewhere" in said_by(capsys)
+    for line in (["audit", "mine"], ["doctor", "--dataset", "mine"]):
+        assert main([*line, "--sheet", str(tmp_path / "sheet.png")]) == 2
+        assert "--sheet shows recordings, and mine has none. Leave it out." in said_by(capsys)
 
 
 def test_embeddings_are_evaluated_without_recordings(without, tmp_path, capsys):
