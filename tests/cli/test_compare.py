@@ -203,3 +203,22 @@ def test_results_of_a_dataset_that_is_not_known_name_the_flag():
         in str(error)
     )
     assert "no two models" in str(nothing_to_compare(arguments, [], {"ptb_xl/cd"}))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare a.csv b.csv --task my_hospital/block",
+        "eval --predictions a.csv --task my_hospital/block",
+        "audit my_hospital",
+    ],
+)
+def test_unknown_dataset_of_ones_own_names_the_flag(tmp_path, monkeypatch, capsys, line):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id,p_1\nr0,0.5\n", encoding="utf-8")
+    assert main(line.split()) == 2
+    assert "A dataset of your own is found with --datasets-dir DIR." in capsys.readouterr().err
+    (tmp_path / "own").mkdir()
+    assert main([*line.split(), "--datasets-dir", "own"]) == 2
+    assert "--datasets-dir" not in capsys.readouterr().err
