@@ -11,10 +11,11 @@ from cardiobench.results.formatting import markdown_table
 
 AUTHORS = "authors"
 METHODS = "methods.tex"
+STARD = "stard_ai_2025"
 CHECKLISTS = {
     "tripod_ai_2024": "TRIPOD+AI (Collins et al., BMJ 385:e078378, 2024)",
     "claim_2024": "CLAIM 2024 update (Tejani et al., Radiology: Artificial Intelligence 6:e240300, 2024)",
-    "stard_ai_2025": "STARD-AI (Sounderajah et al., Nature Medicine, 2025)",
+    STARD: "STARD-AI (Sounderajah et al., Nature Medicine, 2025)",
 }
 """File -> publication."""
 NOTE = (
@@ -82,4 +83,4 @@ def to_latex(name: str, known: Mapping[str, str]) -> str:
 
 def note(name: str) -> str:
     """Return the note above a checklist."""
-    return NOTE + (OWN_NUMBERS if name.startswith("stard") else "")
+    return NOTE + (OWN_NUMBERS if name == STARD else "")
