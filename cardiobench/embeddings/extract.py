@@ -4,7 +4,8 @@ import ctypes
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.sharedctypes import RawArray
@@ -224,6 +225,41 @@ def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield batch
 
 
+class _Batch(NamedTuple):
+    """Recordings that are encoded together.
+
+    Attributes:
+        decoded: Position of each recording in the jobs, and its parts or the reason why it has none.
+        on_device: Parts of the recordings that have any, on the device of the network.
+    """
+
+    decoded: list[tuple[int, Decoded]]
+    on_device: list[torch.Tensor]
+
+    @property
+    def readable(self) -> list[tuple[int, torch.Tensor]]:
+        """Position and parts of the recordings that have parts."""
+        return [(position, parts) for position, parts in self.decoded if isinstance(parts, torch.Tensor)]
+
+
+def batches_on_device(decoded: Iterable[Decoded], size: int, device: torch.device) -> Iterator[_Batch]:
+    """Yield batches of recordings with their parts on the device: one copy for each recording, from pinned memory."""
+    for batch in batched(enumerate(decoded), size):
+        made = _Batch(batch, [])
+        # Concatenated on the device, so that the copy of each part overlaps with preparing the next.
+        made.on_device.extend(parts.to(device, non_blocking=True) for _, parts in made.readable)
+        yield made
+
+
+def one_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield items; a thread computes the next one while the caller uses the last."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item
+
+
 def default_workers(processes: int) -> int:
     """Return the number of decoding workers per process on this machine; with more than two cores, one is left to the encoder.
 
@@ -302,16 +338,16 @@ def extract(
     with ExitStack() as stack:
         stack.enter_context(run_code_of(model))
         stack.callback(finish)  # An interrupted or failing run keeps the finished vectors.
-        for batch in batched(enumerate(decoded), batch_size):
-            readable = [(position, parts) for position, parts in batch if isinstance(parts, torch.Tensor)]
-            failures += [Failure(jobs[position].id, reason) for position, reason in batch if isinstance(reason, str)]
+        batches = batches_on_device(decoded, batch_size, device)
+        if device.type == "cuda":  # While the GPU computes, this process would wait.
+            batches = one_ahead(batches)
+        for batch in stack.enter_context(closing(batches)):
+            readable = batch.readable
+            failures += [Failure(jobs[position].id, why) for position, why in batch.decoded if isinstance(why, str)]
             if readable:
-                meter.count(readable[0][1].to(device))
+                meter.count(batch.on_device[0])
                 started, worked = time.perf_counter(), time.process_time()
-                # Concatenated on the device, so that the copy of each part from pinned memory overlaps with preparing
-                # the next.
-                on_device = [parts.to(device, non_blocking=True) for _, parts in readable]
-                encoded = encode_parts(join_parts(on_device, model.encoder))
+                encoded = encode_parts(join_parts(batch.on_device, model.encoder))
                 each, work = (
                     (now - then) / len(encoded)
                     for now, then in ((time.perf_counter(), started), (time.process_time(), worked))
@@ -331,5 +367,5 @@ def extract(
                     shard.append(_Encoded(job, vectors, len(parts), *own, *facts))
                     if len(shard) >= SHARD:
                         flush(job.store)
-            advance(len(batch))
+            advance(len(batch.decoded))
     return failures

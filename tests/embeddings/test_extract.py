@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -17,7 +18,7 @@ from cardiobench.data.media import Ecg
 from cardiobench.data.open import open_dataset
 from cardiobench.embeddings import decode as decoding
 from cardiobench.embeddings.decode import decode
-from cardiobench.embeddings.extract import EncodeJob, PartEncoder, _Recordings, default_workers, extract
+from cardiobench.embeddings.extract import EncodeJob, PartEncoder, _Recordings, default_workers, extract, one_ahead
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
@@ -268,3 +269,43 @@ def test_recordings_are_decoded_in_process_if_forking_is_unsafe(system, monkeypa
     assert list(decode(["a", "b"], workers=0, timeout=1)) == ["a", "b"]
     with pytest.raises(BadConfig, match=f"--workers 2: .* {system} cannot do"):
         next(decode(["a", "b"], workers=2, timeout=1))
+
+
+def test_next_item_is_computed_while_the_last_is_used():
+    begun, closed = [threading.Event() for _ in range(4)], threading.Event()
+
+    def items():
+        try:
+            for number, event in enumerate(begun):
+                event.set()
+                yield number
+        finally:
+            closed.set()
+
+    ahead = one_ahead(items())
+    assert next(ahead) == 0 and begun[1].wait(5) and not begun[2].is_set()
+    assert list(ahead) == [1, 2, 3] and closed.is_set()
+
+
+def test_error_of_an_item_ahead_reaches_the_caller_in_its_turn():
+    def items():
+        yield 1
+        raise BadMedia("the second cannot be read")
+
+    ahead = one_ahead(items())
+    assert next(ahead) == 1
+    with pytest.raises(BadMedia, match="the second"):
+        next(ahead)
+
+
+def test_closed_iterator_waits_for_the_item_ahead_so_that_its_source_can_be_closed():
+    def items():
+        for number in range(9):
+            time.sleep(0.05)
+            yield number
+
+    source = items()
+    ahead = one_ahead(source)
+    next(ahead)
+    ahead.close()
+    source.close()  # Raises ValueError while a thread runs it.

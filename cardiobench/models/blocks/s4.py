@@ -72,6 +72,7 @@ class S4Kernel(nn.Module):
         self.register_buffer(
             "Q", torch.view_as_real(low_rank.conj().resolve_conj()).expand(1, width, pairs, 2).contiguous()
         )
+        self.length = length
         self._basis: torch.Tensor | None = None
         self._shifts: torch.Tensor | None = None
         with torch.no_grad():
@@ -116,8 +117,7 @@ class S4Kernel(nn.Module):
             bq = ((b * q)[:, :, None] * first + (b * q).conj()[:, :, None] * second).sum(1)
             ratio = (bq / (1 + pq))[:, None, None]
             spectra = (each(b) - each(p) * ratio) * 2 / (1 + omega)
-            length = 2 * (len(omega) - 1) if abs(complex(omega[-1]).imag) < 1e-3 else 2 * len(omega) - 1
-            self._basis = torch.fft.irfft(spectra.flatten(1, 2), n=length).float()
+            self._basis = torch.fft.irfft(spectra.flatten(1, 2), n=self.length).float()
         return self._basis
 
     @torch.no_grad()

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from cardiobench.models.blocks.channels import on_device
 from cardiobench.models.blocks.crop import crop_and_scale
 from cardiobench.models.families.echoprime.network import FRAMES, SIZE
 
@@ -31,7 +32,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
 
 def normalised(blocks: torch.Tensor) -> torch.Tensor:
     """Normalise prepared clips uint8 (N, 17, 224, 224, 3) to float (N, 3, 16, 224, 224); absent frames are zero."""
-    mean, std = (torch.tensor(values, device=blocks.device) for values in (MEAN, STD))
+    mean, std = (on_device(values, blocks.device) for values in (MEAN, STD))
     counts = blocks[:, 0, 0, 0, 0].long()
     present = torch.arange(FRAMES, device=blocks.device) < counts[:, None]
     levels = (blocks[:, 1:].float() - mean) / std

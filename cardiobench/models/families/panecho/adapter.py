@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.models.blocks.channels import on_device
 from cardiobench.models.blocks.clip_encoder import ClipEncoder, refuse_unknown
 from cardiobench.models.blocks.crop import centre, resized
 from cardiobench.models.cards import ModelCard
@@ -101,7 +102,7 @@ def normalised(clips: torch.Tensor) -> torch.Tensor:
     Mean and standard deviation of ImageNet are in the order red, green, blue, although the channels are blue, green,
     red, because the network was trained this way.
     """
-    mean, std = (torch.tensor(values, device=clips.device) for values in (MEAN, STD))
+    mean, std = (on_device(values, clips.device) for values in (MEAN, STD))
     return ((clips.float() / 255 - mean) / std).movedim(-1, 1)
 
 

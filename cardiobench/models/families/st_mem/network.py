@@ -42,7 +42,7 @@ class StMem(nn.Module):
         patches = self.to_patch_embedding(signal)
         count, places = patches.shape[2], self.pos_embedding[0]
         # The separator after the patches always has the last position.
-        ends = (self.sep_embedding + places[[0, -1]]).expand(*patches.shape[:2], 2, -1)
+        ends = (self.sep_embedding + torch.stack([places[0], places[-1]])).expand(*patches.shape[:2], 2, -1)
         tokens = torch.cat([ends[:, :, :1], patches + places[1 : count + 1], ends[:, :, 1:]], dim=2)
         tokens = (tokens + torch.stack([self.lead_embeddings[lead] for lead in leads])[:, None]).flatten(1, 2)
         for block in self.blocks:
