@@ -90,7 +90,11 @@ def whole(name: str) -> Case:
         output = [part for path in sorted(found) for part in fields(found[path])]
         return output, set().union(*(components_of(record["stamp"]["code"]) for record in found.values()))
 
-    extra = {"cross_validation": ("best classifier",), "pooled_views": ("pooled views",), "own_views": ("own views",)}
+    extra = {
+        "cross_validation": ("best classifier", "dataset ptb_xl_sample"),
+        "pooled_views": ("pooled views",),
+        "own_views": ("own views",),
+    }
     drawn = ("phantoms", "adapter pixel-patches", "adapter random-vit", "frame tokens")
     return Case(make, (*drawn, *extra.get(name, ())), slow=True, tolerance=ROUNDED)
 
