@@ -117,7 +117,7 @@ def test_unloadable_model_is_refused_with_reason(name):
     assert card(name).access.strip() in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if not card(name).hub])
+@pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if not (card(name).hub or card(name).package)])
 def test_model_outside_hub_needs_files(name, monkeypatch):
     if card(name).adapter == NO_ADAPTER:
         return
@@ -141,6 +141,7 @@ def test_encoder_of_a_card_without_weights(name):
     assert encoder.name == name
     assert encoder.modalities == card(name).modalities
     chosen = {"pooling": card(name).poolings[0]} if card(name).poolings else {}
+    chosen |= {"variant": card(name).variants[0]} if card(name).variants else {}
     assert loaded.preprocessing == {**card(name).preprocessing, **chosen}
     assert loaded.loaded_by == f"'{name}' is registered -> {card(name).adapter}"
     assert encoder.revision == load_model(name).revision

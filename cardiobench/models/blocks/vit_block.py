@@ -61,9 +61,7 @@ class Block(nn.Module):
         hidden: Units inside the MLP; None for four times `dim`.
     """
 
-    def __init__(
-        self, dim: int, heads: int, eps: float, bias: bool, qkv_bias: bool = False, hidden: int | None = None
-    ):
+    def __init__(self, dim: int, heads: int, eps: float, bias: bool, qkv_bias: bool = False, hidden: int | None = None):
         super().__init__()
         self.norm1 = nn.LayerNorm(dim, eps=eps, bias=bias)
         self.attn = Attention(dim, heads, bias, qkv_bias)

@@ -36,10 +36,11 @@ RENAMED = {
 class OpenEcgCodec(nn.Module):
     """The network of a single lead; its heads label each sample with a wave, a beat and a rhythm."""
 
+    pos_enc: torch.Tensor
+
     def __init__(self):
         super().__init__()
         self.conv_tok = nn.Conv1d(1, WIDTH, 2 * PATCH, stride=PATCH, padding=PATCH // 2)
-        self.pos_enc: torch.Tensor
         self.register_buffer("pos_enc", positions())
         self.lower_convs = nn.ModuleList(nn.Conv1d(WIDTH, WIDTH, 7, padding=3) for _ in range(CONVOLUTIONS))
         self.lower_norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(CONVOLUTIONS))
