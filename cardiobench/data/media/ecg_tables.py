@@ -9,7 +9,7 @@ import pyarrow.csv as csv_reader
 import pyarrow.parquet as pq
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.core.tables import encoding_of, separator_of
+from cardiobench.core.tables import SECOND_ENCODING, encoding_of, separator_of
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.content import note
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
@@ -29,15 +29,15 @@ def read_csv_ecg(path: Path) -> Channels:
         refuse_special(path)
         check_size(str(path), 4 * path.stat().st_size)
         content = note(path.read_bytes())
-        text = content.decode(encoding_of(content[:4]))
-        header = text.partition("\n")[0]
+        text = _decoded(content)
+        header, _, cells = text.partition("\n")
         separator = separator_of(header)
         names = [cell.strip() for cell in next(csv.reader([header.rstrip("\r")], delimiter=separator), [])]
         named = any(not _is_number(name) for name in names)
         options = csv_reader.ReadOptions(
             use_threads=False, column_names=[f"c{i}" for i in range(len(names))], skip_rows=named
         )
-        decimal = "," if separator == ";" and "," in text else "."
+        decimal = "," if separator != "," and "," in cells else "."
         table = csv_reader.read_csv(
             pa.BufferReader(text.encode()),
             read_options=options,
@@ -77,6 +77,17 @@ def read_parquet_ecg(path: Path) -> Channels:
     if not names:
         raise BadMedia(f"{path} has no column of numbers. {COPY_AGAIN}")
     return Channels(np.stack(columns, axis=1), tuple(names))
+
+
+def _decoded(content: bytes) -> str:
+    """Return the text of a CSV as `core.tables` reads it; names of channels may have umlauts or a micro sign in Windows-1252."""
+    encoding = encoding_of(content[:4])
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        if encoding == "utf-16":
+            raise
+        return content.decode(SECOND_ENCODING)
 
 
 def _is_number(cell: str) -> bool:

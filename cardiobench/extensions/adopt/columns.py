@@ -27,7 +27,7 @@ NAMES = {
     "id": ("id", "ecg_id", "exam_id", "record_id", "recording_id", "recording", "record", "file_id", "uid", "ekg_id"),
     "split": ("split", "set", "subset", "partition"),
     "study": ("study_id", "study", "accession", "accession_number"),
-    "sex": ("sex", "gender", "geschlecht", "sexe", "genre", "sexo", "genero", "sesso", "genere"),
+    "sex": ("sex", "gender", "geschlecht", "sexe", "genre", "sexo", "genero", "sesso", "genere", "geschl"),
     "age": (
         "age", "age_years", "age_in_years", "alter", "alter_jahre", "alter_in_jahren", "age_ans", "age_annees", "edad",
         "edad_anos", "eta", "eta_anni", "idade", "idade_anos",
@@ -70,6 +70,12 @@ SENTINELS = frozenset({-1, -8, -9, -88, -99, -888, -999, -8888, -9999, 88, 99, 8
 FAR, ABOVE = 0.5, 1.2
 """A positive sentinel exceeds all other numbers by more than `FAR` of their range, and `ABOVE` times the largest."""
 
+_NOTE = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\])$")
+_LIKE_NUMBER = re.compile(
+    r"(?:[<>=~\u2264\u2265\u00b1]{1,2}|ca\.?)?\s*[-+]?\d[\d.,']*\s*(?:%|[^\W\d_]{1,8}(?:/[^\W\d_]{1,4})?)?",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True)
 class ColumnProfile:
@@ -101,6 +107,12 @@ class ColumnProfile:
         return many and (self.whole or not self.numbers)
 
     @property
+    def mostly_numbers(self) -> bool:
+        """Return whether these texts are measurements, at least half of them as numbers or like `<15`, `50,5 %` or `80 ms`."""
+        count = sum(_LIKE_NUMBER.fullmatch(value) is not None for value in self.values)
+        return not self.numbers and count > FEW_NUMBERS and 2 * count >= len(self.values)
+
+    @property
     def kind(self) -> str:
         """Return the likely kind of task, "" if there is none, or "?" if the values are ambiguous."""
         count = len(self.values)
@@ -108,8 +120,10 @@ class ColumnProfile:
             return ""
         if count == 2:
             return TWO_CLASSES
+        if self.mostly_numbers:
+            return NUMBER
         if self.numbers and count > FEW_NUMBERS:
-            return "" if self.looks_like_ids else NUMBER
+            return "" if self.looks_like_ids and not self.unit else NUMBER
         if self.numbers:
             return CLASSES if self.whole and count <= 3 else "?"
         return CLASSES if count <= MOST_CLASSES and not self.looks_like_ids else ""
@@ -135,7 +149,7 @@ class ColumnProfile:
         said = [f"{empty} of {self.rows} cells are empty"] if empty > MUCH_MISSING * self.rows else []
         if self.filled and len(self.values) == 1:
             said.append(f"every cell is {self.values[0]!r:.40}, so there is nothing to learn")
-        if self.looks_like_ids:
+        if self.looks_like_ids and not (self.numbers and self.unit):
             said.append("nearly every cell has a different value: ids?")
         return said
 
@@ -169,8 +183,9 @@ def sentinels(column: pd.Series) -> dict[str, int]:
 
 
 def role_column(role: str, table: pd.DataFrame, taken: Collection[str]) -> str | None:
-    """Return the column whose name matches a role, or None."""
-    by_name = {_plain(name): name for name in reversed(list(table)) if name not in taken}
+    """Return the column whose name, with or without a note in brackets at its end, matches a role; or None."""
+    names = [name for name in reversed(list(table)) if name not in taken]
+    by_name = {_plain(_NOTE.sub("", name)): name for name in names} | {_plain(name): name for name in names}
     return next((by_name[name] for name in NAMES[role] if name in by_name), None)
 
 

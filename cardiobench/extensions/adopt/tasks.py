@@ -60,7 +60,7 @@ def declare(name: str, table: pd.DataFrame, column: str, answers: Answers, quest
     if len(found.values) < 2:
         said = f"every one of its {found.filled} values is {found.values[0]!r:.40}" if found.values else "it is empty"
         raise BadData(f"column '{column}' has nothing to predict: {said}. Remove it from --target.")
-    kind = answers.kinds.get(name) or (NUMBER if _mostly_numbers(found) else found.kind)
+    kind = answers.kinds.get(name) or found.kind
     if kind in ("", "?"):
         why = "ids or free text?" if not kind else f"{len(found.values)} numbers: classes or a measurement?"
         kind = (
@@ -84,14 +84,6 @@ def _measured(name: str, column: pd.Series, answers: Answers) -> pd.Series:
             )
         cells = left
     return cells
-
-
-def _mostly_numbers(found: ColumnProfile) -> bool:
-    """Return whether a column of text holds measurements beside some other cells, such as `<15`."""
-    if found.numbers:
-        return False
-    count = int(pd.to_numeric(pd.Series(found.values), errors="coerce").notna().sum())
-    return count > FEW_NUMBERS and count >= len(found.values) / 2
 
 
 def _check_flags(name: str, kind: str, found: ColumnProfile, answers: Answers) -> None:

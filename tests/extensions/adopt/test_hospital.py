@@ -167,7 +167,7 @@ def test_sex_values_need_a_column_and_a_cell(hospital, tmp_path, capsys):
         ("Alter in Jahren", "age"), ("Patienten-ID", "patient"), ("N° patient", "patient"), ("Pat.-Nr.", "patient"),
         ("Numéro de patient", "patient"), ("ID paciente", "patient"), ("Codice paziente", "patient"), ("Alterung", None),
         ("Numéro patient", "patient"), ("Doente", "patient"), ("N.º doente", "patient"), ("Nº paciente", "patient"),
-        ("N.º", None), ("NHC", "patient"), ("IPP", "patient"),
+        ("N.º", None), ("Geschl.", "sex"), ("Alter (J.)", "age"), ("Sexe [F/H]", "sex"), ("EF (age)", None), ("NHC", "patient"), ("IPP", "patient"),
     ],
 )  # fmt: skip
 def test_usual_names_in_six_languages(name, role):
@@ -215,6 +215,20 @@ def test_cells_beside_numbers_are_in_the_first_refusal_with_the_questions(hospit
     assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *flags) == 0
     labels = open_dataset("mine").frame["lvef"]
     assert labels.isna().sum() == 3 and labels.max() == 54.5
+
+
+def test_numbers_with_units_in_cells_are_in_the_first_refusal(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table["LVEF"] = [f"{40 + number},5 %" for number in range(30)]
+    table["QRS (ms)"] = [str(80 + number) for number in range(30)]
+    table.to_csv(tmp_path / "labels.csv", index=False, sep=";")
+    request = (folder, tmp_path / "labels.csv", tmp_path / "own")
+    assert adopt(*request, "--target", "LVEF", "QRS (ms)", *STATED[4:]) == 2
+    said = said_by(capsys)
+    assert "column 'LVEF' is not numeric: 30 cells such as '40,5 %', '41,5 %'" in said and "--kind qrs" not in said
+    assert adopt(*request, "--target", "QRS (ms)", *STATED[4:]) == 0
+    said = said_by(capsys)
+    assert "regression, 80 to 109 ms" in said and "ids?" not in said
 
 
 def test_sentinels_are_remarked_and_can_be_left_out(hospital, tmp_path, capsys):
