@@ -41,10 +41,14 @@ NAMES = {
 Patient, sex and age are known in English, German, French, Spanish, Italian and Portuguese.
 """
 SPLITS = {
-    "train": "train", "training": "train", "development": "train",
-    "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation", "tune": "validation",
-    "test": "test", "testing": "test", "held-out": "test", "holdout": "test",
+    **dict.fromkeys(
+        ("train", "training", "development", "entrainement", "entrenamiento", "addestramento", "treino", "treinamento"),
+        "train"),
+    **dict.fromkeys(
+        ("validation", "valid", "val", "dev", "tune", "validierung", "validacion", "validazione", "validacao"), "validation"),
+    **dict.fromkeys(("test", "testing", "held_out", "holdout", "prueba", "teste"), "test"),
 }  # fmt: skip
+"""Mapping from text in lower case without accents to split, in the languages of `NAMES`."""
 SEXES = {
     **dict.fromkeys(
         ("f", "w", "female", "woman", "weiblich", "frau", "femme", "feminin", "feminine", "mujer", "femenino", "femenina",
@@ -204,6 +208,11 @@ def sex_of(cells: Collection[str]) -> dict[str, str]:
     plain = {cell: _plain(cell) for cell in cells}
     doubtful = {"m"} if _AMBIGUOUS & set(plain.values()) else set()
     return {cell: SEXES[text] for cell, text in plain.items() if text in SEXES and text not in doubtful}
+
+
+def split_of(cell: str) -> str:
+    """Return the split that a cell names; empty if it names none."""
+    return SPLITS.get(_plain(cell), "")
 
 
 def second_header(table: pd.DataFrame) -> str | None:

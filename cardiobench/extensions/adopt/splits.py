@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
 from cardiobench.core.errors import BadData, first_n
-from cardiobench.extensions.adopt.columns import SPLITS
+from cardiobench.extensions.adopt.columns import split_of
 
 FOLDS = 10
 TEST, VALIDATION = (0, 1), (2,)
@@ -23,7 +23,7 @@ def own_splits(column: pd.Series) -> np.ndarray:
     Raises:
         BadData: A cell is not a split name, or the training or test split is empty.
     """
-    splits = column.map(lambda cell: SPLITS.get(cell.lower(), ""))
+    splits = column.map(split_of)
     if (odd := column[splits == ""]).size:
         raise BadData(
             f"column '{column.name}': {len(odd)} of {len(column)} cells are not a split: {first_n(repr(cell) for cell in odd.unique())}. "

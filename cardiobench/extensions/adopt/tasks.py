@@ -99,7 +99,8 @@ def _check_flags(name: str, kind: str, found: ColumnProfile, answers: Answers) -
     if name in answers.positive and kind in (CLASSES, NUMBER):
         raise BadConfig(
             f"--positive {name}={answers.positive[name]}: column '{found.name}' has {len(found.values)} different values "
-            f"and not two: {found.shown()}. Correct or empty the other cells, or leave --positive out."
+            f"and not two: {found.shown()}. Correct or empty the other cells, leave them out with --missing {name}=CELL,CELL, or "
+            "leave --positive out."
         )
 
 

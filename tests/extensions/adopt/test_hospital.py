@@ -14,7 +14,7 @@ from cardiobench.cli.main import main
 from cardiobench.core import plugins
 from cardiobench.core.errors import MissingData
 from cardiobench.data.open import open_dataset
-from cardiobench.extensions.adopt.columns import NAMES, role_column, second_header, sentinels, sex_of
+from cardiobench.extensions.adopt.columns import NAMES, role_column, second_header, sentinels, sex_of, split_of
 from tests.data.ecg_files import write_csv
 from tests.data.vendor_files import muse
 from tests.extensions.adopt.folders import WRITERS, adopt, bundled, write_hospital
@@ -149,7 +149,11 @@ def test_positive_value_of_several_classes_is_refused(hospital, tmp_path, capsys
     table.loc[[3, 9], "Schenkelblock"] = "unklar"
     table.to_csv(tmp_path / "labels.csv", index=False)
     assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED) == 2
-    assert "column 'Schenkelblock' has 3 different values and not two: ja, nein, unklar" in said_by(capsys)
+    said = said_by(capsys)
+    assert "column 'Schenkelblock' has 3 different values and not two: ja, nein, unklar" in said
+    assert "leave them out with --missing schenkelblock=CELL,CELL" in said
+    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, "--missing", "schenkelblock=unklar") == 0
+    assert open_dataset("mine").frame["schenkelblock"].isna().sum() == 2
 
 
 def test_sex_values_need_a_column_and_a_cell(hospital, tmp_path, capsys):
@@ -330,6 +334,17 @@ def test_questions_about_files_are_asked_although_no_row_names_them(hospital, tm
         "What is the unit of the samples (csv)? --unit",
     ):
         assert part in said, part
+
+
+@pytest.mark.parametrize(
+    ("cell", "split"),
+    [
+        ("Training", "train"), ("Entraînement", "train"), ("Validierung", "validation"), ("VALIDACIÓN", "validation"),
+        ("Teste", "test"), ("held-out", "test"), ("Held out", "test"), ("", ""), ("alle", ""),
+    ],
+)  # fmt: skip
+def test_usual_names_of_splits(cell, split):
+    assert split_of(cell) == split
 
 
 def test_second_row_of_names_is_named(hospital, tmp_path, capsys):
