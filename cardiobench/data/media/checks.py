@@ -51,7 +51,7 @@ class RecordingCheck:
         high: Largest value without a remark.
         reason: Reason or source of the limit.
         measure: Function from `EcgSigns` or `ClipSigns` to the value; None if it cannot be measured.
-        thorough: Whether it takes longer than a tenth of reading, so that only `audit`, `adopt` and `doctor` apply it.
+        thorough: Whether it takes milliseconds, so that only `audit`, `adopt` and `doctor` apply it.
     """
 
     name: str
@@ -83,7 +83,7 @@ def remarks_on(recording: Clip | Ecg, media: str, *, thorough: bool = True) -> t
     Args:
         recording: The recording as read, before any preprocessing.
         media: Kind of the dataset's recordings: "ecg", "video" or "image".
-        thorough: Whether to also apply the checks that take longer than a tenth of reading.
+        thorough: Whether to also apply the checks that take milliseconds.
     """
     signs = EcgSigns(recording) if isinstance(recording, Ecg) else ClipSigns(recording)
     found = [check.remark(signs) for check in _checks_of(media, thorough)]
