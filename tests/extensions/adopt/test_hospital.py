@@ -340,7 +340,7 @@ def test_questions_about_files_are_asked_although_no_row_names_them(hospital, tm
     ("cell", "split"),
     [
         ("Training", "train"), ("Entraînement", "train"), ("Validierung", "validation"), ("VALIDACIÓN", "validation"),
-        ("Teste", "test"), ("held-out", "test"), ("Held out", "test"), ("", ""), ("alle", ""),
+        ("Teste", "test"), ("held-out", "test"), ("Held out", "test"), ("", ""), ("none", ""),
     ],
 )  # fmt: skip
 def test_usual_names_of_splits(cell, split):
