@@ -1,0 +1,267 @@
+"""Score each site of a task, or each dataset with the same target, and combine them."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import BadConfig, BadData, BadPredictions, MissingData, first_n
+from cardiobench.core.registry import look_up
+from cardiobench.data import catalog
+from cardiobench.data.open import open_dataset
+from cardiobench.extensions.manuscript.meta import FEWEST, Summary, summarize
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.number import Number
+from cardiobench.report.contests import contest_of, predictions_of
+from cardiobench.report.overview import ranked
+from cardiobench.results.collect import Problem, ResultEntry, collect
+from cardiobench.results.estimate import Estimate
+from cardiobench.stats.bootstrap import MIN_PATIENTS
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
+from cardiobench.tasks.answers import TableAnswers
+
+UNKNOWN = "unknown"
+COLUMNS = ("model", "protocol", "site", "score", "95 % interval", "n", "patients", "in the summary")
+EXPLAINED = (
+    "Summary: random effects over sites (Paule and Mandel; interval of Hartung, Knapp, Sidik and Jonkman). Prediction interval: "
+    "where the score of a further site lies, if it is like these (Nagashima et al. 2019). Shares are combined on the logit scale, errors on the log scale."
+)
+
+
+@dataclass(frozen=True)
+class SiteScores:
+    """Scores of one model at all sites.
+
+    Attributes:
+        model: Name of the model.
+        protocol: Protocol and variant.
+        number: Facts about the ranking metric.
+        unit: Unit of the label.
+        sites: Site -> score.
+        left_out: Site -> reason why it is not in the summary.
+        summary: Summary; None with `reason`.
+        reason: Reason for a missing summary or prediction interval; empty otherwise.
+        generated: Whether the recordings are generated.
+    """
+
+    model: str
+    protocol: str
+    number: Number
+    unit: str
+    sites: dict[str, Estimate]
+    left_out: dict[str, str]
+    summary: Summary | None
+    reason: str = ""
+    generated: bool = False
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the cells for `COLUMNS`: sites, then the summary and the prediction interval."""
+        key = self.model, self.protocol
+        found: list[tuple[str, ...]] = [
+            (
+                *key,
+                site,
+                *self._shown(one.value, one.low, one.high),
+                str(one.n),
+                str(one.n_patients),
+                self.left_out.get(site, "yes"),
+            )
+            for site, one in self.sites.items()
+        ]
+        if self.summary is not None:
+            own = self.summary
+            heterogeneity = f"I² {100 * own.i2:.0f} %, tau {own.tau:.2f} ({own.scale})"
+            found.append((*key, "summary", *self._shown(own.value, own.low, own.high), "–", "–", heterogeneity))
+            if not math.isnan(own.next_low):
+                ends = f"{self.number.text(own.next_low)} – {self.number.text(own.next_high)}"
+                found.append((*key, "a further site", "–", ends, "–", "–", "prediction interval"))
+        return found
+
+    def _shown(self, value: float, low: float, high: float) -> tuple[str, str]:
+        ends = "none" if math.isnan(low) else f"{self.number.text(low)} – {self.number.text(high)}"
+        return self.number.text(value), ends
+
+
+def of_column(
+    folders: Sequence[Path], name: str, column: str, data_dir: Path | None = None, protocol: str = ""
+) -> tuple[list[SiteScores], tuple[Problem, ...]]:
+    """Return the scores of each model at the sites that a column of the dataset names.
+
+    Args:
+        folders: Folders of results.
+        name: Name of the task.
+        column: Column of the dataset, or of the stored predictions.
+        data_dir: Data of the dataset; None for the default.
+        protocol: Protocol and variant; empty for all.
+
+    Raises:
+        BadConfig: There is no such column, or fewer than two sites.
+        BadData: A patient is at several sites.
+        MissingData: No result can be used.
+    """
+    (task,) = look_up([name], catalog.task)
+    entries, problems = _entries(folders, protocol, lambda entry: entry.result.task == task.name, task.name)
+    found, sites = list[SiteScores](), None
+    for entry in entries:
+        try:
+            answers = predictions_of(entry)
+        except BadPredictions as error:
+            problems += (Problem(str(entry.path), "no predictions", str(error), entry.setting),)
+            continue
+        if column in answers.frame:
+            of_row = answers.frame[column]
+        else:
+            sites = _column(task.name, column, data_dir) if sites is None else sites
+            of_row = answers.frame["id"].map(sites)
+        found.append(
+            _scored(entry, answers, of_row.astype("object").where(of_row.notna(), UNKNOWN).astype(str), column)
+        )
+    if not found:
+        raise MissingData(f"no result of {task.name} has predictions ({problems[-1].message}).")
+    return found, problems
+
+
+def of_target(folders: Sequence[Path], target: str, protocol: str = "") -> tuple[list[SiteScores], tuple[Problem, ...]]:
+    """Return the scores of each model on all datasets with a target, which count as sites.
+
+    Raises:
+        BadConfig: A model has results of fewer than two datasets.
+        MissingData: There is no result of the target.
+    """
+    entries, problems = _entries(
+        folders, protocol, lambda entry: entry.result.task.partition("/")[2] == target, f"*/{target}"
+    )
+    grouped: dict[tuple[str, str, str, bool], dict[str, ResultEntry]] = {}  # Generated data never meets real data.
+    for entry in entries:
+        result = entry.result
+        key = str(result.model["name"]), contest_of(result)[1], result.metric, result.generated
+        grouped.setdefault(key, {})[result.task.partition("/")[0]] = entry
+    several = {key: group for key, group in grouped.items() if len(group) > 1}
+    if not several:
+        named = sorted({name for group in grouped.values() for name in group})
+        raise BadConfig(
+            f"no model has results of {target} on two datasets ({first_n(named)}; generated ones count apart), so there is one "
+            "site. Give results of several datasets, or --site-column."
+        )
+    found = []
+    for (model, condition, _, generated), group in several.items():
+        first = next(iter(group.values())).result
+        scores = {name: entry.result.score for name, entry in group.items()}
+        found.append(_summarized(model, condition, first.number(), first.unit, scores, generated=generated))
+    return found, problems
+
+
+def _entries(
+    folders: Sequence[Path], protocol: str, chosen: Callable[[ResultEntry], bool], what: str
+) -> tuple[list[ResultEntry], tuple[Problem, ...]]:
+    """Return the ranked results that are chosen, and problems; raise `MissingData` if there are none."""
+    collection = collect(folders)
+    of_task = [entry for entry in collection.entries if chosen(entry) and ranked(entry.result)]
+    entries = [entry for entry in of_task if protocol in ("", contest_of(entry.result)[1])]
+    if not entries:
+        known = sorted({contest_of(entry.result)[1] for entry in of_task})
+        more = f" by {protocol}; there are {', '.join(known)}" if protocol and known else ""
+        raise MissingData(
+            f"no ranked result of {what}{more} in {' '.join(map(str, folders))}. Run the evaluation first."
+        )
+    return entries, collection.problems
+
+
+def _column(task: str, column: str, data_dir: Path | None) -> "pd.Series[str]":
+    """Return unit -> site from the rows of a dataset."""
+    own = catalog.task(task)
+    frame = open_dataset(own.dataset, data_dir, allow_missing=True, need_media=False).table.listed
+    if column not in frame:
+        raise BadConfig(
+            f"{own.dataset} has no column '{column}'. Give --site-column one of: {', '.join(map(str, frame.columns))}."
+        )
+    rows = frame[frame[own.unit_column].notna()]
+    units = rows[own.unit_column].astype(str)
+    differing = rows.groupby(units)[column].nunique()
+    if (differing > 1).any():
+        raise BadData(
+            f"{column} differs within units of {task}: {first_n(differing.index[differing > 1])}. Give another column."
+        )
+    return rows.assign(unit=units).drop_duplicates("unit").set_index("unit")[column]
+
+
+def _scored(entry: ResultEntry, answers: TableAnswers, site: "pd.Series[str]", column: str) -> SiteScores:
+    """Score the rows of each site by the ranking metric."""
+    result, task = entry.result, answers.task
+    check_patients(answers.patients, site.to_numpy(), column)
+    names = sorted(site.unique())
+    if len(set(names) - {UNKNOWN}) < 2:
+        raise BadConfig(
+            f"{column} has one value, {names[0]}, in {task.name}, so there is one site. Give another column."
+        )
+    sample, clusters = answers.sample(), Clusters.of(answers.patients)
+    metric = next((load_metric(name) for name in task.metrics if result.metric in load_metric(name).numbers), None)
+    metric = metric or task.rules.compared(load_metric(task.metrics[0]), (sample,))
+    sampler = Sampler(sample, clusters, sample.present_classes(len(task.classes)))
+    scores = {}
+    for name in names:
+        rows = np.flatnonzero((site == name).to_numpy())
+        part = sampler.take(rows)
+        if (reason := _reason(part, len(task.classes))) != "":
+            scores[name] = Estimate(math.nan, math.nan, math.nan, len(rows), part.clusters.count, reason)
+        else:
+            scores[name] = estimate_metric(metric, part, [result.metric])[result.metric]
+    return _summarized(
+        str(result.model["name"]),
+        contest_of(result)[1],
+        result.number(),
+        result.unit,
+        scores,
+        generated=result.generated,
+    )
+
+
+def _reason(part: Sampler, classes: int) -> str:
+    """Return why the rows of a site have no score; empty if they have one."""
+    if part.clusters.count < 2:
+        return f"{part.clusters.count} patient"
+    if classes and not part.sample.multilabel and len(np.unique(part.sample.y_true)) < 2:
+        return "one class"
+    return ""
+
+
+def check_patients(patients: np.ndarray, site: np.ndarray, column: str) -> None:
+    """Raise `BadData` if a patient is at several sites, because their scores are then not independent."""
+    several = pd.Series(site).groupby(np.asarray(patients)).nunique()
+    if (shared := several.index[several > 1]).size:
+        raise BadData(
+            f"{len(shared)} patients are at several values of {column}, such as {first_n(shared, 3)}; sites are combined as "
+            "independent. Give a column with one value per patient, or leave these patients out."
+        )
+
+
+def _summarized(
+    model: str, protocol: str, number: Number, unit: str, scores: dict[str, Estimate], *, generated: bool
+) -> SiteScores:
+    """Combine the sites that have a score and a standard error over enough patients."""
+    left_out = {}
+    for name, one in scores.items():
+        if math.isnan(one.value):
+            left_out[name] = f"no: {one.reason}"
+        elif one.n_patients < MIN_PATIENTS:
+            left_out[name] = f"no: {one.n_patients} patients, {MIN_PATIENTS} needed"
+        elif name == UNKNOWN:
+            left_out[name] = "no: site not known"
+        elif math.isnan(one.se):
+            left_out[name] = f"no: {one.reason or 'no standard error'}"
+    used = [one for name, one in scores.items() if name not in left_out]
+    found = SiteScores(model, protocol, number, unit, scores, left_out, None, generated=generated)
+    if len(used) < 2:
+        return replace(found, reason=f"no summary: {len(used)} of {len(scores)} sites can be combined, 2 needed")
+    values, errors, patients = (
+        np.array([getattr(one, name) for one in used]) for name in ("value", "se", "n_patients")
+    )
+    low, high = number.range
+    scale = "logit" if (low, high) == (0, 1) else "log" if low == 0 and (values > 0).all() else "identity"
+    summary = summarize(values, errors, patients, scale)
+    reason = "" if len(used) >= FEWEST else f"no prediction interval: {len(used)} sites, {FEWEST} needed"
+    return replace(found, summary=summary, reason=reason)
