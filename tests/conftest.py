@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import atexit
 import gc
 import os
 import tempfile
@@ -92,13 +93,13 @@ def pytest_ignore_collect(collection_path):
 def pytest_collection_finish():
     """Exclude imported objects from garbage collection, and collect less often than the default of 700 new objects."""
     gc.freeze()
+    atexit.register(gc.unfreeze)  # After the collections at the end of pytest, which would traverse all of them again.
     gc.set_threshold(10_000)
     gc.enable()
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Fail the test session if a skip is missing in `skips.txt`, then release imported objects in the usual order."""
-    gc.unfreeze()
+    """Fail the test session if a skip is missing in `skips.txt`."""
     terminal = session.config.pluginmanager.getplugin("terminalreporter")
     if terminal and unlisted_skips(terminal.stats.get("skipped", ())) and not exitstatus:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
