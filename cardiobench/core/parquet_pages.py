@@ -1,4 +1,4 @@
-"""Read the headers of Parquet pages, which state how much memory a page needs before it is decompressed.
+"""Read the footer and the page headers of Parquet files, which state how much memory a page needs decompressed.
 
 The footer of a file also states sizes, but readers do not use them when they allocate memory, so they can be false. Format:
 https://github.com/apache/parquet-format (PageHeader, in the compact protocol of Thrift).
@@ -150,7 +150,7 @@ def _value(content: Content, position: int, end: int, kind: int, depth: int) -> 
         head, position = _byte(content, position, end), position + 1
         size, position = _varint(content, position, end) if head >> 4 == 15 else (head >> 4, position)
         if size > end - position:
-            raise ValueError("a list of a header is longer than the header")
+            raise ValueError("a list in its metadata is longer than the metadata")
         values = []
         for _ in range(size):
             if head & 15 in (1, 2):  # In a list, a truth value is a byte.
@@ -161,7 +161,7 @@ def _value(content: Content, position: int, end: int, kind: int, depth: int) -> 
         return values, position
     if kind == 12 and depth < _DEEPEST:
         return _struct(content, position, end, depth + 1)
-    raise ValueError(f"a page header has a field of type {kind}")
+    raise ValueError(f"its metadata have a field of type {kind}")
 
 
 def _integer(content: Content, position: int, end: int) -> tuple[int, int]:
@@ -177,10 +177,10 @@ def _varint(content: Content, position: int, end: int) -> tuple[int, int]:
         value |= (byte & 127) << (7 * place)
         if byte < 128:
             return value, position + place + 1
-    raise ValueError("a page header has an endless number")
+    raise ValueError("a number in its metadata has no end")
 
 
 def _byte(content: Content, position: int, end: int) -> int:
     if position >= end:
-        raise ValueError("a page header is cut off")
+        raise ValueError("its metadata are cut off")
     return content[position]

@@ -30,9 +30,8 @@ from cardiobench.runner.evaluate import make_cells
 from cardiobench.runner.given_embeddings import read_given
 from cardiobench.runner.known import check_reuse, without_result
 from cardiobench.runner.plan import DatasetPlan, plan_model
-from cardiobench.runner.planned import planned_cells
 from cardiobench.runner.processes import start_processes
-from cardiobench.runner.run import load_models, print_data, resolve
+from cardiobench.runner.run import load_models, planned_cells, print_data, resolve
 
 MORE = 8  # Number of recordings added to a shard to measure its growth.
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,12 @@ from cardiobench.protocols.profile import find_profile
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
 from cardiobench.runner.cells.analysis import AnalysisCell
+from cardiobench.runner.cells.frames import FrameCell
 from cardiobench.runner.cells.recordings import Cell
+from cardiobench.runner.compute import compute_all
 from cardiobench.runner.condition import check_protocols, conditions, tasks_under, under_conditions
 from cardiobench.runner.context import RunContext, RunSummary
-from cardiobench.runner.encode import encode_missing
+from cardiobench.runner.encode import encode_inputs, encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells, workers_from_start
 from cardiobench.runner.given_embeddings import check_given, only_given, read_given
 from cardiobench.runner.hooks import run_hooks
@@ -45,7 +48,6 @@ from cardiobench.runner.plan import (
     real_or_quick,
     resolve_tasks,
 )
-from cardiobench.runner.planned import run_planned
 from cardiobench.runner.processes import check_shared, share, start_processes, watch
 from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 from cardiobench.runner.summarize import after_run, check_after_run, finalize
@@ -390,3 +392,45 @@ def run_model(
             hooks.after_model(cells, context)
     run_planned(model, tasks, datasets, protocols, context)
     return analyze_model(model, analyzing, plans, unreadable, context)
+
+
+def planned_cells(
+    model: LoadedModel,
+    tasks: Sequence[Task],
+    datasets: Mapping[str, OpenDataset],
+    protocols: Sequence[BaseProtocol],
+    context: RunContext,
+) -> Iterator[FrameCell]:
+    """Yield the cells that extensions plan, before encoding their frames (`RunHooks.plan`)."""
+    for hooks in run_hooks():
+        yield from hooks.plan(model, tasks, datasets, protocols, context)
+
+
+def run_planned(
+    model: LoadedModel,
+    tasks: Sequence[Task],
+    datasets: Mapping[str, OpenDataset],
+    protocols: Sequence[BaseProtocol],
+    context: RunContext,
+) -> None:
+    """Encode missing frames of the cells that extensions plan, and compute the cells.
+
+    Args:
+        model: Loaded model.
+        tasks: All tasks of the run.
+        datasets: Mapping from name to available dataset.
+        protocols: Protocols of the run.
+        context: Run context.
+    """
+    unreadable: dict[tuple[str, Path], frozenset[str]] = {}  # Try failed frames only once.
+    for cell in planned_cells(model, tasks, datasets, protocols, context):
+        lost = {}
+        for name, one in cell.plan.plans.items():
+            place = cell.subject, one.store.folder
+            if place not in unreadable:
+                wanted = one.encode_input()
+                unreadable[place] = encode_inputs([wanted], cell.task.dataset, context, note=", single frames")
+            lost[name] = unreadable[place]
+        if context.accelerator.is_main_process:
+            compute_all([replace(cell, plan=cell.plan.without(lost))], context, cell.subject)
+        context.accelerator.wait_for_everyone()
