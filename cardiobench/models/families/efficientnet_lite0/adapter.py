@@ -3,6 +3,8 @@
 Preprocessing: `efficientnet_lite_builder.py` and `preprocessing.py` of tensorflow/tpu (mean 127, standard deviation 128, bicubic).
 """
 
+from typing import Any
+
 import timm
 
 from cardiobench.models.blocks.signal_encoder import loaded
@@ -30,7 +32,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
         BadModel: Weights are missing, cannot be read safely, or do not match the network exactly.
     """
     weights = source.weights(WEIGHTS)
-    network = loaded(build, published_keys(read_weights(weights)), card.id)
+    network: Any = loaded(build, published_keys(read_weights(weights)), card.id)
     network.reset_classifier(0)
     transform = timm.data.create_transform(
         (3, SIDE, SIDE), interpolation="bicubic", mean=(MEAN,) * 3, std=(DEVIATION,) * 3, crop_pct=CROPPED

@@ -1,0 +1,5 @@
+"""A trained ECG network beside the same network with random weights, on the bundled ECGs."""
+
+from cardiobench.core.extensions import Extension
+
+EXTENSION = Extension(hooks="cardiobench.extensions.pretrained.hooks:PretrainedHooks")

@@ -1,0 +1,16 @@
+"""Show a trained network in the demo."""
+
+from collections.abc import Iterator
+
+from cardiobench.results.printing import PrintedTable
+from cardiobench.runner.hooks import RunHooks
+
+
+class PretrainedHooks(RunHooks):
+    """A trained network beside baselines and the same network with random weights."""
+
+    def demo(self) -> Iterator[PrintedTable | str]:
+        """Yield a table of scores, and sentences about the gain of training."""
+        from cardiobench.extensions.pretrained.demo import demo
+
+        yield from demo()
