@@ -2,4 +2,4 @@
 
 from cardiobench.core.extensions import Extension
 
-EXTENSION = Extension(hooks="cardiobench.extensions.pretrained.hooks:PretrainedHooks")
+EXTENSION = Extension(hooks="cardiobench.extensions.random_twin.hooks:RandomTwinHooks")

@@ -9,7 +9,7 @@ import pytest
 from cardiobench.core.errors import BadData, MissingExtra
 from cardiobench.data.open import open_dataset
 from cardiobench.embeddings.cached import export_stores, find_stores
-from cardiobench.extensions.pretrained import demo, vectors
+from cardiobench.extensions.random_twin import demo, vectors
 from cardiobench.results.printing import PrintedTable
 
 

@@ -13,7 +13,7 @@ from cardiobench.core.config import RunConfig, make_config
 from cardiobench.core.errors import BadData, MissingExtra
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
-from cardiobench.extensions.pretrained.vectors import DATASET, MODELS, read
+from cardiobench.extensions.random_twin.vectors import DATASET, MODELS, read
 from cardiobench.models.base import Encoder
 from cardiobench.models.load import load_model
 from cardiobench.results import formatting
@@ -140,7 +140,7 @@ def check_sentence() -> str:
     if worst > TOLERANCE:
         raise BadData(
             f"the vectors of {model} differ from the bundled ones by {worst:.2g} of the largest number; expected at most "
-            f"{TOLERANCE:g}. Check the installed PyTorch with: cardiobench doctor --model {model}"
+            f"{TOLERANCE:g}. Install the version of PyTorch in constraints.txt, or remove the extra 'pretrained' to use the bundled ones."
         )
     return f"{CHECKED} of these ECGs were encoded here with {model}: the vectors are the bundled ones, which were used above."
 
