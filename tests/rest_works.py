@@ -46,7 +46,7 @@ def check(out: Path, names: set[str]) -> None:
     assert "probe" in listed.getvalue()
     settings = ("--model", "cardiobench/ecg-morphology", "--tasks", "ptb_xl_sample/cd", "--protocols", "probe")
     assert (
-        main(["eval", *settings, "--limit", "12", "--resamples", "20", "--workers", "0", "--output-dir", str(out)]) == 0
+        main(["eval", *settings, "--limit", "30", "--resamples", "20", "--workers", "0", "--output-dir", str(out)]) == 0
     )
     assert [*out.rglob("ptb_xl_sample__cd.json")]
     assert main(["report", str(out), "--out", str(out / "report")]) == 0

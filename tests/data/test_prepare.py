@@ -49,7 +49,7 @@ def test_unmodified_datasets_library_reads_a_prepared_folder(prepared, tmp_path)
         tmp_path,
     ).splitlines()
     sizes, names, identity, label, first, rate = json.loads(printed[0])
-    assert sizes == {"train": 48, "validation": 14, "test": 52} and names == ["no CD", "CD"] and rate == 100
+    assert sizes == {"train": 237, "validation": 34, "test": 122} and names == ["no CD", "CD"] and rate == 100
     source = open_dataset("ptb_xl_sample")
     streamed = json.loads(printed[1])
     assert streamed[0] == identity and sorted(streamed) == sorted(

@@ -26,7 +26,7 @@ def checkout(tmp_path) -> Path:
 
 def earlier(checkout: Path, folder: Path) -> dict[str, bool]:
     """Run the constant model; return task -> whether the result was reused, and dataset -> whether all was encoded."""
-    given = ("--model", "cardiobench/constant", "--tasks", *TASKS, "--protocols", "knn", "--limit", "20", "--json")
+    given = ("--model", "cardiobench/constant", "--tasks", *TASKS, "--protocols", "knn", "--limit", "30", "--json")
     folders = ("--output-dir", str(folder / "out"), "--cache-dir", str(folder / "cache"), "--workers", "0")
     done = subprocess.run(
         [sys.executable, "-m", "cardiobench.eval", *given, *folders, "--resamples", "20"],

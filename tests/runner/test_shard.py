@@ -48,7 +48,7 @@ def test_shards_together_equal_the_full_run(tmp_path):
         cache_dir=tmp_path / "cache",
         resamples=20,
         workers=0,
-        limit=20,
+        limit=30,
     )
 
     def outcome(folder):

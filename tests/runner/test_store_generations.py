@@ -96,7 +96,7 @@ def test_user_models_are_always_checked(generation):
 def test_results_from_two_library_versions_are_marked(tmp_path, monkeypatch):
     folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache", "workers": 0, "resamples": 20}
     results = []
-    for libraries, limit in ((OLD, 20), (NEW, None)):
+    for libraries, limit in ((OLD, 30), (NEW, None)):
         monkeypatch.setattr("cardiobench.embeddings.store.library_versions", lambda media="", found=libraries: found)
         results += cardiobench.evaluate("cardiobench/constant", "ptb_xl_sample/cd", "knn", limit=limit, **folders)
     said = [[line for line in result.warnings if "embeddings computed" in line] for result in results]
