@@ -105,8 +105,11 @@ def _choose(device: str) -> "torch.device":
 def _accelerator(device: str) -> "Accelerator":
     from accelerate import Accelerator, InitProcessGroupKwargs
 
-    on_cpu = _choose(device).type == "cpu"
-    return Accelerator(cpu=on_cpu, kwargs_handlers=[InitProcessGroupKwargs(timeout=WAIT)])
+    chosen = _choose(device)
+    accelerator = Accelerator(cpu=chosen.type == "cpu", kwargs_handlers=[InitProcessGroupKwargs(timeout=WAIT)])
+    if accelerator.device.type != chosen.type:  # Launched with --cpu, so that processes that share a GPU talk over gloo.
+        accelerator.state.device = chosen
+    return accelerator
 
 
 def check_environment() -> int:
