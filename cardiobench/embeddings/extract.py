@@ -3,7 +3,7 @@
 import ctypes
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
@@ -242,7 +242,7 @@ class _Batch(NamedTuple):
         return [(position, parts) for position, parts in self.decoded if isinstance(parts, torch.Tensor)]
 
 
-def batches_on_device(decoded: Iterable[Decoded], size: int, device: torch.device) -> Iterator[_Batch]:
+def batches_on_device(decoded: Iterable[Decoded], size: int, device: torch.device) -> Generator[_Batch, None, None]:
     """Yield batches of recordings with their parts on the device: one copy for each recording, from pinned memory."""
     for batch in batched(enumerate(decoded), size):
         made = _Batch(batch, [])
@@ -251,7 +251,7 @@ def batches_on_device(decoded: Iterable[Decoded], size: int, device: torch.devic
         yield made
 
 
-def one_ahead(items: Iterator[Item]) -> Iterator[Item]:
+def one_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
     """Yield items; a thread computes the next one while the caller uses the last."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, items, None)

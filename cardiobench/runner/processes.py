@@ -107,7 +107,9 @@ def _accelerator(device: str) -> "Accelerator":
 
     chosen = _choose(device)
     accelerator = Accelerator(cpu=chosen.type == "cpu", kwargs_handlers=[InitProcessGroupKwargs(timeout=WAIT)])
-    if accelerator.device.type != chosen.type:  # Launched with --cpu, so that processes that share a GPU talk over gloo.
+    if (
+        accelerator.device.type != chosen.type
+    ):  # Launched with --cpu, so that processes that share a GPU talk over gloo.
         accelerator.state.device = chosen
     return accelerator
 
