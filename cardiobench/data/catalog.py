@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cardiobench.core import extensions, plugins, resources
 from cardiobench.core.errors import BadConfig, MissingData, UnknownName
 from cardiobench.core.file_state import FileState, file_state, state_or_none
-from cardiobench.core.registry import check_text, unknown_name
+from cardiobench.core.registry import check_text, nearest, unknown_name
 from cardiobench.core.user_code import user_code
 from cardiobench.data.spec import DatasetSpec, Modality, Task
 
@@ -75,9 +75,13 @@ def _location(name: str) -> Path | EntryPoint:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
-    """Return the error for an unknown name of a dataset or task, with the flag that names the user's datasets if none was given."""
-    error = unknown_name(kind, name, known)
-    if name.partition("/")[0] in list_datasets() or "hf_datasets" in plugins.given_folders():
+    """Return the error for an unknown name of a dataset or task.
+
+    If no known name is similar and no folder of datasets was given, it names the flag for one.
+    """
+    error = unknown_name(kind, name, known := sorted(known))
+    dataset = name.partition("/")[0]
+    if dataset in list_datasets() or nearest(name, known) or "hf_datasets" in plugins.given_folders():
         return error
     return UnknownName(*error.args, "A dataset of your own is found with --datasets-dir DIR.")
 
