@@ -49,7 +49,9 @@ def facts(device: torch.device) -> dict[str, Any]:
     found: dict[str, Any] = {"device": device.type, "torch": torch.__version__, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
     if device.type == "cuda":
         query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        card, driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split(", ")[:2]
+        card, driver = (
+            subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0].split(", ")
+        )
         found |= {"card": card, "driver": driver, "cores": os.cpu_count()}
     return found
 

@@ -13,13 +13,14 @@ mkdir -p "$folder"
 export PYTHONPATH=$PWD:$PWD/benchmarks HF_HUB_OFFLINE=1 CARDIOBENCH_TEST_DEVICE=$DEVICE
 if ls benchmarks/gpu/wheels/*.whl >/dev/null 2>&1; then
     site=$(mktemp -d)
+    trap 'rm -rf "$site"' EXIT
     "$PYTHON" -m pip install --quiet --no-index --no-deps --no-compile --target "$site" benchmarks/gpu/wheels/*.whl || exit 1
     export PYTHONPATH=$PYTHONPATH:$site
 fi
 lines=$folder/$(date -u +%Y-%m-%d)-$DEVICE.jsonl
 failed=0
 for part in demo tests throughput training; do
-    timeout --kill-after 10 "${SECONDS_PER_PART:-150}" "$PYTHON" -m benchmarks.gpu.parts "$part" --device "$DEVICE" | tee -a "$lines"
+    timeout --kill-after 10 "${SECONDS_PER_PART:-110}" "$PYTHON" -m benchmarks.gpu.parts "$part" --device "$DEVICE" | tee -a "$lines"
     code=${PIPESTATUS[0]}
     if [ "$code" -ne 0 ]; then
         failed=1

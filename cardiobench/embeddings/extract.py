@@ -230,7 +230,7 @@ class _Batch(NamedTuple):
 
     Attributes:
         decoded: Position of each recording in the jobs, and its parts or the reason why it has none.
-        on_device: Parts of the recordings that have any, on the device of the network.
+        on_device: Parts of the recordings that have any, on the device of the network if it has room.
     """
 
     decoded: list[tuple[int, Decoded]]
@@ -247,7 +247,10 @@ def batches_on_device(decoded: Iterable[Decoded], size: int, device: torch.devic
     for batch in batched(enumerate(decoded), size):
         made = _Batch(batch, [])
         # Concatenated on the device, so that the copy of each part overlaps with preparing the next.
-        made.on_device.extend(parts.to(device, non_blocking=True) for _, parts in made.readable)
+        try:
+            made.on_device.extend([parts.to(device, non_blocking=True) for _, parts in made.readable])
+        except torch.OutOfMemoryError:  # `PartEncoder` copies them in smaller batches.
+            made.on_device.extend(parts for _, parts in made.readable)
         yield made
 
 
@@ -345,7 +348,7 @@ def extract(
             readable = batch.readable
             failures += [Failure(jobs[position].id, why) for position, why in batch.decoded if isinstance(why, str)]
             if readable:
-                meter.count(batch.on_device[0])
+                meter.count(batch.on_device[0].to(device))
                 started, worked = time.perf_counter(), time.process_time()
                 encoded = encode_parts(join_parts(batch.on_device, model.encoder))
                 each, work = (

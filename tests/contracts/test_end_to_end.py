@@ -29,7 +29,7 @@ PATIENTS = {
     "echo": 14,
     "ecg": 40,
 }  # Number of rows of a twin; every task then has training and test rows of both classes.
-FIRST = 8  # Patients per split in the run, for datasets without a twin.
+FIRST = 30  # Patients per split in the run, for datasets without a twin; both classes of each task are among them.
 RANKING = {
     "accuracy": accuracy_score,  # Predictions for a test set with a single class.
     "mae": mean_absolute_error,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.core.errors import MissingExtra
 from cardiobench.data.media import Ecg
 from cardiobench.embeddings.extract import PartEncoder, to_parts
 from cardiobench.models.base import LoadedModel
@@ -42,7 +43,10 @@ def test_vectors_are_those_of_the_cpu(name, tmp_path, monkeypatch, device, recor
     with smaller_networks():
         model = load_model(name, weights=CHECKPOINTS[name](tmp_path / "files"), precision="fp32")
         recordings = ecgs() if "ecg" in model.encoder.modalities else videos()
-        parts = torch.cat([to_parts(model, one) for one in recordings])
+        try:
+            parts = torch.cat([to_parts(model, one) for one in recordings])
+        except MissingExtra as error:  # A node without a package index has no resampy.
+            pytest.skip(str(error))
         expected = PartEncoder(model, CPU)(parts)
         to_device(model.encoder.network, device)
         found = PartEncoder(model, device)(parts)

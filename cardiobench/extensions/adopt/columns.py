@@ -74,7 +74,7 @@ SENTINELS = frozenset({-1, -8, -9, -88, -99, -888, -999, -8888, -9999, 88, 99, 8
 FAR, ABOVE = 0.5, 1.2
 """A positive sentinel exceeds all other numbers by more than `FAR` of their range, and `ABOVE` times the largest."""
 
-_NOTE = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\])$")
+_NOTE = re.compile(r"(?<!\s)\s*(\([^()]*\)|\[[^\[\]]*\])$")
 _LIKE_NUMBER = re.compile(
     r"(?:[<>=~\u2264\u2265\u00b1]{1,2}|ca\.?)?\s*[-+]?\d[\d.,']*\s*(?:%|[^\W\d_]{1,8}(?:/[^\W\d_]{1,4})?)?",
     re.IGNORECASE,

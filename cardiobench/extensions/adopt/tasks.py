@@ -181,6 +181,10 @@ def declare_multilabel(
     Raises:
         BadData: There are fewer than two distinct columns, or a cell is not 0, 1 or empty.
     """
+    if name in answers.missing:
+        raise BadConfig(
+            f"--missing {name}: empty cells of a multilabel task are not measured. Leave it out, and empty the other cells."
+        )
     if len(set(columns)) < 2 or len(set(columns)) < len(columns):
         raise BadConfig(f"--multilabel {name}={','.join(columns)}: expected two different columns or more.")
     values = np.stack([flag_cells(table[column], ids, what) for column in columns], axis=1)

@@ -142,12 +142,14 @@ def probabilities_of(answers: TableAnswers, label: str) -> Probabilities:
     """Return the probabilities of a class, for the rows in which it was measured.
 
     Raises:
-        BadPredictions: The answers are not probabilities.
+        BadPredictions: The answers are not probabilities, or the class was measured in no row.
     """
     sample, place = answers.sample(), answers.task.classes.index(label)
     if sample.probabilities is None:
         raise BadPredictions(f"{answers.source} gives classes of {answers.task.name}, not probabilities.")
     truth = sample.y_true[:, place] if sample.multilabel else (sample.y_true == place).astype(np.float64)
     known = ~np.isnan(truth)
+    if not known.any():
+        raise BadPredictions(f"{label} was not measured in any recording of {answers.source}.")
     given = np.asarray(sample.probabilities[known, place], dtype=np.float64)
     return Probabilities(truth[known] == 1, given, Clusters.of(answers.patients[known]))

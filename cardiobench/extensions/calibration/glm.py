@@ -11,6 +11,8 @@ from cardiobench.core.errors import MissingExtra
 from cardiobench.stats.bootstrap import LEVEL
 from cardiobench.stats.clusters import Clusters
 
+MOST_CONDITION = 1e10
+"""Condition number beyond which patients do not determine the coefficients."""
 LARGEST = 1e3
 """Coefficient beyond which the classes count as separated."""
 SMALLEST = 1e-6
@@ -53,7 +55,9 @@ def fit_logistic(columns: np.ndarray, truth: np.ndarray, offset: np.ndarray | No
     return None if separated else found
 
 
-def covariance(found: Any, columns: np.ndarray, truth: np.ndarray, clusters: Clusters) -> npt.NDArray[np.float64]:
+def covariance(
+    found: Any, columns: np.ndarray, truth: np.ndarray, clusters: Clusters
+) -> npt.NDArray[np.float64] | None:
     """Compute the covariance of the coefficients over patients, (k, k), by leaving out each patient in one Newton step.
 
     It exceeds the covariance of statsmodels for clusters, which is too small if a few patients have much influence
@@ -64,13 +68,19 @@ def covariance(found: Any, columns: np.ndarray, truth: np.ndarray, clusters: Clu
         columns: Its design matrix, (n, k).
         truth: Whether each row has the class, bool (n,).
         clusters: Patients of the rows.
+
+    Returns:
+        Covariance, or None if all patients but one do not determine the coefficients.
     """
     mean = np.asarray(found.fittedvalues)
     weighted = columns * (mean * (1 - mean))[:, None]
     products = (weighted[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)
     of_patient = clusters.sum(products).reshape(clusters.count, columns.shape[1], -1)
     scores = clusters.sum(columns * (truth - mean)[:, None])
-    moved = np.linalg.solve(of_patient.sum(axis=0) - of_patient, scores[..., None])[..., 0]
+    others = of_patient.sum(axis=0) - of_patient
+    if (np.linalg.cond(others) > MOST_CONDITION).any():
+        return None
+    moved = np.linalg.solve(others, scores[..., None])[..., 0]
     centred = moved - moved.mean(axis=0)
     return np.asarray((clusters.count - 1) / clusters.count * centred.T @ centred)
 

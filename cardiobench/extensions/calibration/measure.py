@@ -64,7 +64,10 @@ def _coefficient(
     fitted = fit_logistic(columns, truth, offset)
     if fitted is None or not enough(truth, clusters):
         return Estimate(value, math.nan, math.nan, *counts, FEW_OF_EACH)
-    se = math.sqrt(covariance(fitted, columns, truth, clusters)[-1, -1])
+    spread = covariance(fitted, columns, truth, clusters)
+    if spread is None:
+        return Estimate(value, math.nan, math.nan, *counts, "no interval: one patient alone determines it")
+    se = math.sqrt(spread[-1, -1])
     reach = quantile(clusters) * se
     return Estimate(value, value - reach, value + reach, *counts, se=se, method="t")
 
@@ -102,6 +105,8 @@ def reliability_band(truth: np.ndarray, probability: np.ndarray, clusters: Clust
         return "no curve: the probabilities separate the classes, or most of them are equal"
     centre = of_points @ np.asarray(found.params)
     spread = covariance(found, columns, truth, clusters)
+    if spread is None:
+        return "no curve: one patient alone determines it"
     reach = quantile(clusters) * np.sqrt(np.einsum("ij,jk,ik->i", of_points, spread, of_points))
     curve = {"share": centre, "low": centre - reach, "high": centre + reach}
     return pd.DataFrame({

@@ -1,5 +1,6 @@
 """BibTeX entries of datasets, models and software."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 
@@ -36,8 +37,8 @@ BENCHMARKS = {
 def key_of(kind: str, name: str) -> str:
     """Return the key of an entry, of letters, digits and underscores; it differs for different names."""
     plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
-    unusual = re.sub(r"[A-Za-z0-9/_.-]", "", name)
-    return f"{kind}_{plain}" + (f"_{unusual.encode('utf-8', 'replace').hex()[:8]}" if unusual else "")
+    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{kind}_{plain}" + ("" if re.fullmatch(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)?", name) else f"_{digest}")
 
 
 def dataset_key(name: str) -> str:
@@ -114,4 +115,6 @@ def _field(name: str, value: str) -> str:
         return value
     if name == "howpublished" and value.startswith("http"):
         return f"\\url{{{re.sub(r'[^A-Za-z0-9:/._~?=&-]', '', value)}}}"
-    return f"{{{tex(value)}}}" if name == "title" else tex(value)
+    # BibTeX counts escaped braces, too.
+    text = tex(value).replace("\\{", "\\textbraceleft{}").replace("\\}", "\\textbraceright{}")
+    return f"{{{text}}}" if name == "title" else text

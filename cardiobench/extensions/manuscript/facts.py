@@ -244,5 +244,6 @@ PLACES = {
     "counts": "tables.tex",
     "missing": "tables.tex",
     "flow": "tables.tex; `cardiobench flow` draws the diagram",
+    **dict.fromkeys(("access", "exclusions", "outcome", "input", "groups", "output", "suite", "outside"), ""),
 }
-"""Topic -> file with the complete statement; `methods` for all others."""
+"""Topic -> file with the complete statement, empty if there is none; `methods` for all others."""

@@ -98,7 +98,11 @@ def participant_flow(dataset: OpenDataset, task: Task, results: Sequence[ScoreRe
     splits = {name: units[units["split"] == name] for name in names}
     own = data_version_key(dataset.facts)
     same = [one for one in results if same_version(data_version_key(one.dataset), own)]
-    scored = {f"{one.model['name']}, {one.label}": one.scored for one in same}
+    names_of = [f"{one.model['name']}, {one.label}" for one in same]
+    scored = {
+        name if names_of.count(name) == 1 else f"{name}, {number} of {names_of.count(name)}": one.scored
+        for name, number, one in zip(names_of, _numbers(names_of), same, strict=True)
+    }
     unit = "recordings" if task.unit_column == "id" else task.unit_column.removesuffix("_id") + " units"
     return Flow(
         task.name,
@@ -115,6 +119,11 @@ def participant_flow(dataset: OpenDataset, task: Task, results: Sequence[ScoreRe
             if one not in same
         ),
     )
+
+
+def _numbers(names: Sequence[str]) -> list[int]:
+    """Return how often each name has occurred so far, itself included."""
+    return [names[: place + 1].count(name) for place, name in enumerate(names)]
 
 
 def _patients(rows: pd.DataFrame) -> int:

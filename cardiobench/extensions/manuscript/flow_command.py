@@ -44,7 +44,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.results.collect import collect
 
     (task,) = look_up([arguments.task], catalog.task)
-    dataset = open_dataset(task.dataset, arguments.data_dir, allow_missing=True)
+    media = catalog.builder(task.dataset).has_recordings()
+    dataset = open_dataset(task.dataset, arguments.data_dir, allow_missing=True, need_media=media)
     results = collect(arguments.results).results if arguments.results else []
     flow = participant_flow(dataset, task, [one for one in results if one.task == task.name])
     console = Console(stdout_is_json=arguments.json)

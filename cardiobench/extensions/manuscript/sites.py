@@ -15,7 +15,7 @@ from cardiobench.data.open import open_dataset
 from cardiobench.extensions.manuscript.meta import FEWEST, Summary, summarize
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.number import Number
-from cardiobench.report.contests import contest_of, predictions_of
+from cardiobench.report.contests import Contest, contest_of, model_names, predictions_of
 from cardiobench.report.overview import ranked
 from cardiobench.results.collect import Problem, ResultEntry, collect
 from cardiobench.results.estimate import Estimate
@@ -106,7 +106,7 @@ def of_column(
     (task,) = look_up([name], catalog.task)
     entries, problems = _entries(folders, protocol, lambda entry: entry.result.task == task.name, task.name)
     found, sites = list[SiteScores](), None
-    for entry in entries:
+    for model, entry in _named(entries):
         try:
             answers = predictions_of(entry)
         except BadPredictions as error:
@@ -118,7 +118,7 @@ def of_column(
             sites = _column(task.name, column, data_dir) if sites is None else sites
             of_row = answers.frame["id"].map(sites)
         found.append(
-            _scored(entry, answers, of_row.astype("object").where(of_row.notna(), UNKNOWN).astype(str), column)
+            _scored(model, entry, answers, of_row.astype("object").where(of_row.notna(), UNKNOWN).astype(str), column)
         )
     if not found:
         raise MissingData(f"no result of {task.name} has predictions ({problems[-1].message}).")
@@ -136,10 +136,12 @@ def of_target(folders: Sequence[Path], target: str, protocol: str = "") -> tuple
         folders, protocol, lambda entry: entry.result.task.partition("/")[2] == target, f"*/{target}"
     )
     grouped: dict[tuple[str, str, str, bool], dict[str, ResultEntry]] = {}  # Generated data never meets real data.
-    for entry in entries:
+    for name, entry in _named(entries):
         result = entry.result
-        key = str(result.model["name"]), contest_of(result)[1], result.metric, result.generated
+        key = name, contest_of(result)[1], result.metric, result.generated
         grouped.setdefault(key, {})[result.task.partition("/")[0]] = entry
+    for group in grouped.values():
+        problems += _without_same_recordings(group)
     several = {key: group for key, group in grouped.items() if len(group) > 1}
     if not several:
         named = sorted({name for group in grouped.values() for name in group})
@@ -171,6 +173,26 @@ def _entries(
     return entries, collection.problems
 
 
+def _named(entries: Sequence[ResultEntry]) -> list[tuple[str, ResultEntry]]:
+    """Return results with the names of their models, which differ if a model was run in several ways."""
+    groups: dict[Contest, list[ResultEntry]] = {}
+    for entry in entries:
+        groups.setdefault(contest_of(entry.result), []).append(entry)
+    return [pair for group in groups.values() for pair in zip(model_names(group), group, strict=True)]
+
+
+def _without_same_recordings(group: dict[str, ResultEntry]) -> tuple[Problem, ...]:
+    """Remove datasets whose recordings are those of another dataset of a group, and return them as problems."""
+    known = [name for name in group if name in catalog.list_datasets()]
+    problems = []
+    for name in known:
+        for other in catalog.spec(name).replaces:
+            if (lost := group.pop(other, None)) is not None:
+                why = f"the recordings of {other} are among those of {name}"
+                problems.append(Problem(str(lost.path), "same recordings", why, lost.setting))
+    return tuple(problems)
+
+
 def _column(task: str, column: str, data_dir: Path | None) -> "pd.Series[str]":
     """Return unit -> site from the rows of a dataset."""
     own = catalog.task(task)
@@ -189,7 +211,7 @@ def _column(task: str, column: str, data_dir: Path | None) -> "pd.Series[str]":
     return rows.assign(unit=units).drop_duplicates("unit").set_index("unit")[column]
 
 
-def _scored(entry: ResultEntry, answers: TableAnswers, site: "pd.Series[str]", column: str) -> SiteScores:
+def _scored(model: str, entry: ResultEntry, answers: TableAnswers, site: "pd.Series[str]", column: str) -> SiteScores:
     """Score the rows of each site by the ranking metric."""
     result, task = entry.result, answers.task
     check_patients(answers.patients, site.to_numpy(), column)
@@ -211,7 +233,7 @@ def _scored(entry: ResultEntry, answers: TableAnswers, site: "pd.Series[str]", c
         else:
             scores[name] = estimate_metric(metric, part, [result.metric])[result.metric]
     return _summarized(
-        str(result.model["name"]),
+        model,
         contest_of(result)[1],
         result.number(),
         result.unit,
@@ -224,8 +246,12 @@ def _reason(part: Sampler, classes: int) -> str:
     """Return why the rows of a site have no score; empty if they have one."""
     if part.clusters.count < 2:
         return f"{part.clusters.count} patient"
-    if classes and not part.sample.multilabel and len(np.unique(part.sample.y_true)) < 2:
-        return "one class"
+    if classes:
+        here = part.sample.present_classes(classes)
+        if not part.sample.multilabel and here.sum() < 2:
+            return "one class"
+        if lacking := int((part.present & ~here).sum()):
+            return f"{lacking} of {int(part.present.sum())} classes do not occur"
     return ""
 
 

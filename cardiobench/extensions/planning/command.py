@@ -85,6 +85,10 @@ def execute(arguments: argparse.Namespace) -> int:
         raise BadConfig(f"--tests {arguments.tests}: give a whole number of at least 1.")
     if len(arguments.results) > 2:
         raise BadConfig(f"--results names {len(arguments.results)} files. Give one, or two to be told apart.")
+    if arguments.results:
+        for name in ("score", "prevalence", "correlation"):
+            if not math.isnan(getattr(arguments, name)):
+                raise BadConfig(f"--{name} is for a plan without --results, which state it themselves. Leave it out.")
     given = {name: getattr(arguments, name) for name in PlanRequest.__dataclass_fields__ if name != "results"}
     request = PlanRequest(**given, results=tuple(arguments.results))
     found = plan(request)

@@ -45,5 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
     print_problems(console, found.problems)
     title = f"groups of {found.task}, margin {found.number.with_unit(found.margin, found.unit)}"
     console.table(title, COLUMNS, [one.cells(found.number) for one in found.equalities])
+    if found.generated:
+        console.print("! the recordings are generated, so these numbers say nothing about patients")
     console.print(EXPLAINED)
     return 0

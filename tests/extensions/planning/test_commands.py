@@ -12,6 +12,7 @@ from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.planning.equality import _judged, difference
 from cardiobench.extensions.planning.margins import NONE_GIVEN, cited, find_margin
+from cardiobench.extensions.planning.plan import PlanRequest, plan
 from cardiobench.metrics.load import find_numbers, list_metrics, load_metric
 from cardiobench.results.estimate import Estimate
 from cardiobench.results.paths import result_path
@@ -170,3 +171,29 @@ def test_equal_groups_prints_every_breakdown(results, capsys):
     assert "--margin 0" in capsys.readouterr().err
     assert main(["equal-groups", str(results), "--task", f"{NAME}/view"]) == 2
     assert f"no result of {NAME}/view" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("ptb_xl/cd", "--margin", "3"), "--margin 3: auroc lies between 0 and 1"),
+        (("ptb_xl/cd", "--margin", ".03", "--half-width", "5"), "--half-width 5"),
+        (("camus/ef", "--margin", "1", "--score", "5", "--prevalence", ".2"), "camus/ef is a number"),
+    ],
+)
+def test_widths_beyond_a_metric_and_flags_without_effect_are_refused(words, reason, capsys):
+    assert (
+        main(["plan", "--task", *words, "--power", ".8", *(() if "camus/ef" in words else ("--metric", "auroc"))]) == 2
+    )
+    assert reason in " ".join(capsys.readouterr().err.split())
+
+
+def test_flags_of_a_plan_without_results_are_refused_beside_results(tmp_path, capsys):
+    line = ["plan", "--task", "ptb_xl/cd", "--margin", ".03", "--power", ".8", "--results", str(tmp_path)]
+    assert main([*line, "--prevalence", ".2"]) == 2
+    assert "--prevalence is for a plan without --results" in " ".join(capsys.readouterr().err.split())
+
+
+def test_tasks_of_several_classes_have_no_validation_sizes():
+    assert plan(PlanRequest("tmed2/view", 0.03, 0.8)).validation == {}
+    assert plan(PlanRequest("ptb_xl/cd", 0.03, 0.8)).validation
