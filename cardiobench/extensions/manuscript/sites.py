@@ -15,10 +15,11 @@ from cardiobench.data.open import open_dataset
 from cardiobench.extensions.manuscript.meta import FEWEST, Summary, summarize
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.number import Number
-from cardiobench.report.contests import Contest, contest_of, model_names, predictions_of
+from cardiobench.report.contests import contest_of, model_names, predictions_of
 from cardiobench.report.overview import ranked
 from cardiobench.results.collect import Problem, ResultEntry, collect
 from cardiobench.results.estimate import Estimate
+from cardiobench.scoring.ranks import Contest
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
