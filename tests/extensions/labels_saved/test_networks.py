@@ -56,6 +56,6 @@ def test_network_curve_ends_at_the_protocol_result(name, tmp_path):
     assert not summary.failures
     ((result,), (record,)) = summary.results, summary.analyses
     curve = record.tables["curve"]
-    assert curve["learner"].unique().tolist() == [result.label] and curve["patients"].tolist()[-1] == 61
+    assert curve["learner"].unique().tolist() == [result.label] and curve["patients"].tolist()[-1] == 261
     assert curve["score"].tolist()[-1] == result.score.value and len(curve) == 2
-    assert "1 % of the patients (0) cannot include two of each class" in " ".join(record.warnings)
+    assert "1 % of the patients (2) cannot include two of each class" in " ".join(record.warnings)
