@@ -114,7 +114,7 @@ CHANGES = {
         "another rules: scoring 0 there, scoring",
     ),
     "revision": (lambda record: record["model"].update(revision="7"), "another model revision: 7 there, 1 here"),
-    "data": (lambda record: record["dataset"].update(version="0.9"), "another data version: 0.9 there, 1."),
+    "data": (lambda record: record["dataset"].update(version="0.9"), "another data version: 0.9 there, 2."),
     "settings": (lambda record: record["stamp"].update(key="0" * 16), "other settings: its key is 0000000000000000"),
 }
 
