@@ -79,7 +79,7 @@ def test_validation_predictions_have_a_separate_file(tmp_path):
     for path in paths:
         result = ScoreResult.load(path)
         frame = load_validation(result, path)
-        assert set(references.loc[frame["id"], "split"]) == {"validation"} and len(frame) == 14
+        assert set(references.loc[frame["id"], "split"]) == {"validation"} and len(frame) == 34
         assert (references.loc[frame["id"], "y_true"] == frame["y_true"].to_numpy()).all()
         scored = pd.read_parquet(path.with_suffix(".predictions.parquet"))
         assert set(references.loc[scored["id"], "split"]) == {"test"} and result.coverage["scored"] == len(scored)
@@ -90,7 +90,7 @@ def test_validation_predictions_have_a_separate_file(tmp_path):
         load_validation(ScoreResult.load(second), second)
     own = validation_path(first)
     table = ParquetFile(own).read()
-    changed = table.set_column(table.column_names.index("y_pred"), "y_pred", table["y_pred"].take([*range(1, 14), 0]))
+    changed = table.set_column(table.column_names.index("y_pred"), "y_pred", table["y_pred"].take([*range(1, 34), 0]))
     write_table(changed.replace_schema_metadata(table.schema.metadata), own)
     with pytest.raises(BadPredictions, match="was changed after it was written: its rows have the checksum"):
         load_validation(ScoreResult.load(first), first)
