@@ -6,10 +6,11 @@ import sys
 import tarfile
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LARGEST = 5.0  # Size in MB.
+LARGEST = {"the bundled recordings": 7.5, "everything else": 5.0}  # Compressed sizes in MB.
 
 
 def call(*line: object, cwd: Path) -> str:
@@ -31,6 +32,20 @@ def check_source(archive: Path) -> None:
         sys.exit(f"{archive.name}: {sorted(tracked - held)} are missing, {sorted(held - tracked)} should not be there")
 
 
+def check_sizes(wheel: Path) -> str:
+    """Compare the compressed sizes of the bundled recordings and of the rest with the largest allowed; return them as text."""
+    sizes = dict.fromkeys(LARGEST, 0.0)
+    for one in zipfile.ZipFile(wheel).infolist():
+        part = "the bundled recordings" if "/records100/" in one.filename else "everything else"
+        sizes[part] += one.compress_size / 1e6
+    for part, megabytes in sizes.items():
+        if megabytes > LARGEST[part]:
+            sys.exit(
+                f"{wheel.name}: {megabytes:.1f} MB of {part}, {LARGEST[part]} allowed: something is in it by mistake"
+            )
+    return ", ".join(f"{part} {megabytes:.1f} MB" for part, megabytes in sizes.items())
+
+
 def main() -> None:
     """Run all checks in a temporary folder outside the checkout."""
     with tempfile.TemporaryDirectory(prefix="cardiobench-wheel-") as name:
@@ -38,9 +53,7 @@ def main() -> None:
         call(sys.executable, "-m", "build", "--outdir", work, ROOT, cwd=work)
         check_source(*work.glob("*.tar.gz"))
         (wheel,) = work.glob("*.whl")
-        megabytes = wheel.stat().st_size / 1e6
-        if megabytes > LARGEST:
-            sys.exit(f"{wheel.name} has {megabytes:.1f} MB, {LARGEST} allowed: something is in it that should not be")
+        sizes = check_sizes(wheel)
         venv.create(work / "env", with_pip=True)
         python = work / "env" / "bin" / "python"
         call(python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel, cwd=work)
@@ -63,7 +76,7 @@ def main() -> None:
         # 26 of 52 test records have the label, so predicting all positive gives F1 2/3 and 0: macro 1/3.
         if "33.33" not in printed or "collapsed" not in printed:
             sys.exit(f"the constant prediction was not scored as expected:\n{printed}")
-        sys.stdout.write(f"{wheel.name}, {megabytes:.1f} MB: installed without extras, imported, scored a CSV\n")
+        sys.stdout.write(f"{wheel.name} ({sizes}): installed without extras, imported, scored a CSV\n")
 
 
 if __name__ == "__main__":
