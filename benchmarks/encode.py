@@ -24,8 +24,11 @@ import platform
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import cv2
 import numpy as np
@@ -36,7 +39,7 @@ from decode import speckle, write
 from PIL import Image
 from timm.models import save_for_hf
 
-from cardiobench.data.media import FrameSampling, read_clip
+from cardiobench.data.media import read_clip
 from cardiobench.embeddings.extract import EncodeJob, PartEncoder, default_workers, extract
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.load import load_model
@@ -46,21 +49,21 @@ SECONDS = 10  # Seconds of the encoder alone on a GPU, long enough to make the s
 SIMPLE_CLIPS = 32  # Maximum number of clips in the simple loop.
 
 
-class Clips:
-    """Recordings in the form needed by the encoding loop."""
+class Copies:
+    """A dataset in the form needed by the encoding loop, whose recordings are all the same file, read anew each time."""
 
     spec = SimpleNamespace(name="benchmark")
 
-    def __init__(self, path: Path, count: int):
-        self.path = path
-        self.frame = pd.DataFrame({"id": [f"clip{n}" for n in range(count)], "fingerprint": ["s"] * count})
+    def __init__(self, read: Callable[[], Any], count: int):
+        self.read = read
+        self.frame = pd.DataFrame({"id": [f"r{n}" for n in range(count)], "fingerprint": ["s"] * count})
 
-    def recording(self, number: int, sampling: FrameSampling):
-        """Read the clip; all indices refer to the same file."""
-        return read_clip(self.path, sampling)
+    def recording(self, number: int, sampling: Any) -> Any:
+        """Read the recording."""
+        return self.read()
 
 
-def real(model, clips: Clips, device: torch.device, batch_size: int, workers: int) -> np.ndarray:
+def real(model, clips: Copies, device: torch.device, batch_size: int, workers: int) -> np.ndarray:
     with tempfile.TemporaryDirectory() as folder:
         store = EmbeddingStore(Path(folder), "benchmark", "benchmark", {})
         pieces = [EncodeJob(clips, number, store) for number in range(len(clips.frame))]
@@ -70,7 +73,7 @@ def real(model, clips: Clips, device: torch.device, batch_size: int, workers: in
 
 
 def synthetic(model, parts: torch.Tensor, device: torch.device, batch_size: int, count: int) -> None:
-    encode, batch = PartEncoder(model, device), parts.repeat(batch_size, 1, 1, 1).to(device)
+    encode, batch = PartEncoder(model, device), parts.repeat(batch_size, *(1 for _ in parts.shape[1:])).to(device)
     for start in range(0, count, batch_size):
         encode(batch[: min(batch_size, count - start) * len(parts)])
 
@@ -84,10 +87,10 @@ def enough_clips(model, parts: torch.Tensor, device: torch.device, batch_size: i
 
 
 @torch.no_grad()
-def simple(network, transform, clips: Clips, device: torch.device) -> np.ndarray:
+def simple(network, transform, path: Path, count: int, device: torch.device) -> np.ndarray:
     vectors = []
-    for _ in clips.frame["id"][:SIMPLE_CLIPS]:
-        capture, frames = cv2.VideoCapture(str(clips.path)), []
+    for _ in range(min(count, SIMPLE_CLIPS)):
+        capture, frames = cv2.VideoCapture(str(path)), []
         while (read := capture.read())[0]:
             frames.append(cv2.cvtColor(read[1], cv2.COLOR_BGR2RGB))
         pixels = torch.stack([transform(Image.fromarray(frame)) for frame in frames[:FRAMES]])
@@ -141,11 +144,11 @@ def main() -> None:
         parts = model.encoder.transform(read_clip(path, model.sampling))
         enough = enough_clips(model, parts, device, arguments.batch_size)
         count = arguments.clips or enough
-        clips = Clips(path, count)
+        clips = Copies(partial(read_clip, path, model.sampling), count)
         ways = {
             "real": (real, model, clips, device, arguments.batch_size, arguments.workers),
             "synthetic": (synthetic, model, parts, device, arguments.batch_size, count),
-            "simple": (simple, network, transform, clips, device),
+            "simple": (simple, network, transform, path, count, device),
         }
         taken, made = {name: [] for name in ways}, {}
         for _ in range(arguments.repeats):

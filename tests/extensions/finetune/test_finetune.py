@@ -138,6 +138,7 @@ def test_training_is_independent_of_earlier_ones(data, encoder, mode):
     assert same(later, weights(trained(QUICK, data, encoder, 1, mode)[0]))
 
 
+@pytest.mark.gpu
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["full", "lora"])
 @pytest.mark.parametrize("killed_after", [1, 2])

@@ -100,6 +100,7 @@ def test_seed_determines_the_result(data):
     assert same(weights(first), weights(again)) and not same(weights(first), weights(other))
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("killed_after", [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("network", ["small", "s4"])
 def test_kill_after_any_epoch_resumes_to_the_same_weights(data, tmp_path, monkeypatch, killed_after, network):
