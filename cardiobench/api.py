@@ -1,12 +1,13 @@
 """Python API: the functions behind the commands."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cardiobench.core.config import RunConfig, make_config
-from cardiobench.core.errors import BadConfig, MissingData
+from cardiobench.core.errors import BadConfig, MissingData, NoResult
 from cardiobench.core.registry import check_names, check_text, unknown_name
 from cardiobench.core.run_options import RunOptions
 
@@ -44,8 +45,12 @@ def evaluate(
         The results, new and cached: a sequence that prints as a table, with `to_pandas()`, `compare()` and `report()`.
         They are also saved below `output_dir`.
 
+    Warns:
+        UserWarning: Some of the models or tasks have no result; the message says why.
+
     Raises:
-        CardioBenchError: The request is wrong, or nothing could be evaluated.
+        NoResult: The run has no result at all.
+        CardioBenchError: The request is wrong.
     """
     from cardiobench.models.custom import check_encoder
     from cardiobench.report.evaluation import EvaluationResults
@@ -67,7 +72,12 @@ def evaluate(
     if embeddings is not None and file is None:
         encoders += read_given(config, embeddings).values()
         config = replace(config, model_name="", seen_in_pretraining=())
-    return EvaluationResults(run(config, encoders=encoders).results, config.output_dir)
+    summary = run(config, encoders=encoders)
+    if summary.no_result and summary.is_empty:
+        raise NoResult(summary.no_result)
+    if summary.no_result:
+        warnings.warn(summary.no_result, stacklevel=2)
+    return EvaluationResults(summary.results, config.output_dir)
 
 
 def score(

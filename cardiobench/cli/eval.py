@@ -38,7 +38,8 @@ examples
   evaluate existing embeddings (Parquet, NPZ or CSV), without recordings or a network
       python -m cardiobench.eval --embeddings vectors.parquet --tasks ptb_xl/super --model-name lab/net
 
-running the same command again computes only what is missing; exit code 0 = done, 1 = something failed, 2 = wrong request
+running the same command again computes only what is missing
+exit code 0 = done, 1 = something failed, or a model or task named by --model or --tasks has no result, 2 = wrong request
 """
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from cardiobench.cli.file_permissions import flags_to_repeat
 from cardiobench.core.command import command
 from cardiobench.core.config_file import read_config
-from cardiobench.core.console import Console
+from cardiobench.core.console import Console, print_error
+from cardiobench.core.errors import NoResult
 from cardiobench.results import formatting
 from cardiobench.results.collect import Problem
 from cardiobench.results.record import Record
@@ -81,6 +82,8 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
     if summary.config_file:
         flags = flags_to_repeat(summary.config_file, read_config(summary.config_file))
         console.print(f"repeat it with: {command('rerun', summary.config_file, *chain.from_iterable(flags))}")
+    if summary.no_result:
+        print_error(f"{NoResult.__name__}: {summary.no_result}")
 
 
 def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:

@@ -67,6 +67,12 @@ class NotApplicable(CardioBenchError):
     """A protocol that does not apply to a model, such as prompts for a model without a text tower."""
 
 
+class NoResult(CardioBenchError):
+    """Requested models or tasks without a result; other results of the run are kept."""
+
+    exit_code = 1
+
+
 class TableWarning(UserWarning):
     """A note on how a table was read, such as its encoding."""
 

@@ -31,6 +31,10 @@ class RunSummary:
         config_file: Path of the YAML file that repeats the run.
         is_main_process: Whether this process reports the outcome.
         earlier: Paths of results and analyses from an earlier run.
+        loaded: Mapping from each requested model that was loaded to its name in results and its modalities.
+        no_result: Why requested models or tasks have no result, and what to do; empty if all have one. Equal on all
+            processes.
+        is_empty: Whether the run has neither scores nor analyses. Equal on all processes.
     """
 
     results: list[ScoreResult] = field(default_factory=list)
@@ -41,11 +45,21 @@ class RunSummary:
     config_file: Path | None = None
     is_main_process: bool = True
     earlier: list[Record] = field(default_factory=list)
+    loaded: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    no_result: str = ""
+    is_empty: bool = False
 
     @property
     def exit_code(self) -> int:
-        """Exit code: 0 for success, 1 if something failed."""
-        return 1 if self.failures else 0
+        """Exit code: 0 for success, 1 if something failed, or if a requested model or task has no result."""
+        return 1 if self.failures or self.no_result else 0
+
+    def answered(self) -> set[tuple[str, str]]:
+        """Return pairs (model, task) of all scores and analyses."""
+        scores = {(str(one.model["name"]), one.task) for one in self.results}
+        return scores | {
+            (str(model["name"]), task) for one in self.analyses for model in one.models for task in one.tasks
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return the content for `--json`, with tables of analyses by name."""
@@ -57,6 +71,7 @@ class RunSummary:
             "analyses": [replace(one, tables={}).to_json() | {"tables": list(one.tables)} for one in self.analyses],
             "not_applicable": [dict(zip(reason, row, strict=True)) for row in self.not_applicable],
             "failures": [dict(zip(failure, row, strict=True)) for row in self.failures],
+            "no_result": self.no_result,
             "files": self.files,
             "config_file": self.config_file,
         }

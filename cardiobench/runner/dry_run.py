@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,26 +12,29 @@ import torch
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
-from cardiobench.core.errors import BadMedia
-from cardiobench.data.dataset import OpenDataset
+from cardiobench.core.errors import BadData, BadMedia
+from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.extract import SHARD, EncodeJob, PartEncoder, prepare, run_code_of
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
-from cardiobench.protocols.analysis import AnalysisProtocol
-from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
+from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.analyze import plan_subjects, prices
 from cardiobench.runner.cells.analysis import AnalysisCell
+from cardiobench.runner.cells.base import TaskCell
+from cardiobench.runner.cells.frames import FrameCell
+from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.compute import applies
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import EncodeInput, dataset_inputs
 from cardiobench.runner.evaluate import make_cells
 from cardiobench.runner.given_embeddings import read_given
 from cardiobench.runner.known import check_reuse, without_result
-from cardiobench.runner.plan import DatasetPlan, plan_model
+from cardiobench.runner.plan import AbsentPlan, DatasetPlan, plan_model
 from cardiobench.runner.processes import start_processes
-from cardiobench.runner.run import load_models, planned_cells, print_data, resolve
+from cardiobench.runner.run import Request, load_models, planned_cells, print_data, resolve, unanswered
 
 MORE = 8  # Number of recordings added to a shard to measure its growth.
 
@@ -45,6 +48,7 @@ class DryRun:
             recordings), seconds, bytes, and numbers of prediction cells and cached ones.
         holes: Model, task and protocol of each prediction cell without a result.
         free_bytes: Free bytes on the disk with the embeddings.
+        absent_holes: Model, task and protocol of each prediction cell without a result whose data is not here.
         prices: Lines about the cost of analyses.
         absent: Mapping from dataset to the reason why its data is missing.
         problems: Reasons why the run would be incomplete.
@@ -52,6 +56,7 @@ class DryRun:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     holes: list[dict[str, str]] = field(default_factory=list)
+    absent_holes: list[dict[str, str]] = field(default_factory=list)
     free_bytes: int = 0
     prices: list[str] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
@@ -63,8 +68,13 @@ class DryRun:
         return 1 if self.problems else 0
 
 
-def dry_run(config: RunConfig, console: Console) -> DryRun:
+def dry_run(config: RunConfig, console: Console, *, count_absent: bool = False) -> DryRun:
     """Plan a run and estimate its cost by encoding one recording per input.
+
+    Args:
+        config: Run settings.
+        console: Console for the data and the plan.
+        count_absent: Whether to list results that cannot be computed because their data is not here.
 
     Raises:
         CardioBenchError: The request is invalid.
@@ -77,7 +87,8 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     print_data(request, console)
     plan = DryRun(free_bytes=free_bytes(config.cache_dir), absent=dict(request.absent))
     priced: dict[Path, set[str]] = {}
-    for model, protocols, datasets in load_models(request, context):
+    answered: set[tuple[str, str]] = set()
+    for model, protocols, datasets in load_models(request, context, without_data=count_absent):
         names = [protocol.name for protocol in protocols]
         predicting = [protocol for protocol in protocols if isinstance(protocol, PredictionProtocol)]
         plans = plan_model(model, request.tasks, datasets, names, context)
@@ -86,15 +97,20 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
         done: list[str] = []
         for name, dataset in plans.items():
             cells = make_cells(model, dataset, predicting, frozenset(), context)
+            answered |= _answers(model, [cell for cell in cells if not applies(cell)])
             known += [result for cell in cells if (result := cell.load_cached())]
             missing = without_result(cells, context)
             holes = [cell for cell in missing if not applies(cell)]
-            plan.holes += [{"model": model.name, "task": cell.subject, "protocol": cell.label} for cell in holes]
+            plan.holes += map(_hole, holes)
             done += [name] * (not holes)
             counts = {"cells": len(cells), "cached": len(cells) - len(missing)}
             rows[name] = {"model": model.name, "dataset": name, "to_encode": 0, "seconds": 0.0, "bytes": 0, **counts}
-        inputs = () if model.vectors else model_inputs(model, request.tasks, datasets, protocols, plans, context)
-        analyzing = any(isinstance(protocol, AnalysisProtocol) for protocol in protocols)
+        planned = list(planned_cells(model, request.tasks, datasets, protocols, context))
+        analyzing = [protocol for protocol in protocols if isinstance(protocol, AnalysisProtocol)]
+        subjects = list(plan_subjects(model, analyzing, plans, context))
+        answered |= _answers(model, [cell for cell in planned if not applies(cell)])
+        answered |= {(model.name, task.name) for _, _, members, _ in subjects for task in members}
+        inputs = () if model.vectors else model_inputs(model, planned, subjects, plans, config.seed)
         for name, one in inputs:
             if config.reuse and name in done and not analyzing:  # The run does not encode this dataset.
                 continue
@@ -103,8 +119,13 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
             ).items():
                 rows[name][key] += value
         plan.rows += rows.values()
-        plan.prices += prices(analysis_cells(model, protocols, plans, context), known)
+        plan.prices += prices(analysis_cells(model, subjects, plans, config), known)
+        if count_absent:
+            absent = absent_cells(model, predicting, request, context)
+            answered |= _answers(model, absent)
+            plan.absent_holes += [_hole(cell) for cell in absent if not _has_result(cell)]
     plan.problems += [f"{name}: {reason}" for name, _, _, reason in context.summary.failures]
+    plan.problems += filter(None, [unanswered(request, answered, context.summary)])
     needed = sum(row["bytes"] for row in plan.rows)
     if needed > plan.free_bytes:
         plan.problems.append(
@@ -114,39 +135,67 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     return plan
 
 
+def _hole(cell: TaskCell) -> dict[str, str]:
+    return {"model": cell.model.name, "task": cell.subject, "protocol": cell.label}
+
+
+def _answers(model: LoadedModel, cells: Iterable[TaskCell]) -> set[tuple[str, str]]:
+    return {(model.name, cell.subject) for cell in cells}
+
+
+def absent_cells(
+    model: LoadedModel, protocols: Sequence[PredictionProtocol], request: Request, context: RunContext
+) -> list[Cell]:
+    """Return the cells of a model that apply to tasks whose data is not here."""
+    cells: list[Cell] = []
+    for name, reason in request.absent.items():
+        if catalog.spec(name).modality in model.modalities:
+            tasks = tuple(task for task in request.tasks if task.dataset == name)
+            cells += make_cells(model, AbsentPlan(tasks, reason), protocols, frozenset(), context)
+    return [cell for cell in cells if not applies(cell)]
+
+
+def _has_result(cell: Cell) -> bool:
+    """Return whether a cell has a result of the current rules, whose key is not compared without its data."""
+    try:
+        return not ScoreResult.load(cell.path).outdated
+    except BadData:
+        return False
+
+
+Subject = tuple[AnalysisProtocol, str, tuple[Task, ...], dict[str, dict[Perturbation, DatasetPlan]]]
+"""Analysis of one model, as yielded by `plan_subjects`."""
+
+
 def analysis_cells(
-    model: LoadedModel, protocols: Sequence[BaseProtocol], plans: Mapping[str, DatasetPlan], context: RunContext
+    model: LoadedModel, subjects: Iterable[Subject], plans: Mapping[str, DatasetPlan], config: RunConfig
 ) -> list[AnalysisCell]:
     """Return a model's analyses without perturbations, assuming that all recordings are readable."""
-    analyzing = [one for one in protocols if isinstance(one, AnalysisProtocol)]
     return [
         AnalysisCell(
-            model, protocol, context.config, subject, members, plans, {}, {one.dataset: frozenset() for one in members}
+            model, protocol, config, subject, members, plans, {}, {one.dataset: frozenset() for one in members}
         )
-        for protocol, subject, members, changed in plan_subjects(model, analyzing, plans, context)
+        for protocol, subject, members, changed in subjects
         if not changed
     ]
 
 
 def model_inputs(
     model: LoadedModel,
-    tasks: Sequence[Task],
-    datasets: Mapping[str, OpenDataset],
-    protocols: Sequence[BaseProtocol],
+    planned: Iterable[FrameCell],
+    subjects: Iterable[Subject],
     plans: Mapping[str, DatasetPlan],
-    context: RunContext,
+    seed: int,
 ) -> Iterator[tuple[str, EncodeInput]]:
     """Yield (dataset, input) for all inputs that `run_model` encodes, in order.
 
     Nothing is encoded in between, so inputs may overlap.
     """
-    seed = context.config.seed
     for name, plan in plans.items():
         yield from ((name, one) for one in dataset_inputs(model, {None: plan}, seed))
-    for cell in planned_cells(model, tasks, datasets, protocols, context):
+    for cell in planned:
         yield from ((cell.task.dataset, one.encode_input()) for one in cell.plan.plans.values())
-    analyzing = [protocol for protocol in protocols if isinstance(protocol, AnalysisProtocol)]
-    for _, _, _, perturbed in plan_subjects(model, analyzing, plans, context):
+    for _, _, _, perturbed in subjects:
         for name, changed in perturbed.items():
             yield from ((name, one) for one in dataset_inputs(model, changed, seed, plans[name]))
 

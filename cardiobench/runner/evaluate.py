@@ -13,14 +13,14 @@ from cardiobench.runner.compute import compute_all
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.eta import RemainingTime
 from cardiobench.runner.members import train_members
-from cardiobench.runner.plan import DatasetPlan
+from cardiobench.runner.plan import AbsentPlan, DatasetPlan
 from cardiobench.runner.workers import jobs_by_memory, launched_here
 from cardiobench.scoring.suites import load_suite
 
 
 def make_cells(
     model: LoadedModel,
-    plan: DatasetPlan,
+    plan: DatasetPlan | AbsentPlan,
     protocols: Iterable[PredictionProtocol],
     unreadable: frozenset[str],
     context: RunContext,

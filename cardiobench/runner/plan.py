@@ -85,6 +85,33 @@ class DatasetPlan:
         return {"embeddings": self.store.key}
 
 
+@dataclass(frozen=True)
+class AbsentPlan:
+    """Tasks of a dataset that is not here: the paths of their results are known, their inputs are not.
+
+    Attributes:
+        tasks: Selected tasks of the dataset.
+        reason: Why the data is missing.
+    """
+
+    tasks: tuple[Task, ...]
+    reason: str
+
+    @property
+    def dataset(self) -> OpenDataset:
+        """Raise `MissingData`, because there is no dataset."""
+        raise MissingData(self.reason)
+
+    @property
+    def store(self) -> EmbeddingStore:
+        """Raise `MissingData`, because there are no embeddings."""
+        raise MissingData(self.reason)
+
+    def inputs(self) -> dict[str, Any]:
+        """Raise `MissingData`, because there are no embeddings."""
+        raise MissingData(self.reason)
+
+
 def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Collection[str] = ()) -> tuple[Task, ...]:
     """Resolve task names; a dataset name selects all of its tasks, an empty list selects all tasks.
 

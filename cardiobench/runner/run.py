@@ -1,6 +1,6 @@
 """Run the benchmark: plan, encode, evaluate, analyze and summarize."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, BadModel, HubError, NotApplicable
 from cardiobench.core.io import remove_orphans
 from cardiobench.core.registry import look_up
+from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
@@ -38,6 +39,7 @@ from cardiobench.runner.given_embeddings import check_given, only_given, read_gi
 from cardiobench.runner.hooks import run_hooks
 from cardiobench.runner.known import check_reuse, reuse
 from cardiobench.runner.names import check_request_names, default_protocols, extra_forms
+from cardiobench.runner.no_result import DatasetsOfRun, Requested, no_result, requested
 from cardiobench.runner.output_folder import check_writable, write_settings
 from cardiobench.runner.pairs import protocols_of, with_own_models
 from cardiobench.runner.plan import (
@@ -116,8 +118,22 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
             finalize(context)
         if accelerator.is_main_process:
             after_run(context)
-        accelerator.wait_for_everyone()
+            summary.no_result = unanswered(request, summary.answered(), summary)
+        summary.no_result, summary.is_empty = share([summary.no_result, not (summary.results or summary.analyses)])
     return context.summary
+
+
+def unanswered(request: "Request", answered: Collection[tuple[str, str]], summary: RunSummary) -> str:
+    """Return which requested models and tasks have no result, why, and what to do; empty if all have one.
+
+    Args:
+        request: Resolved request.
+        answered: Pairs (model, task) of scores and analyses, existing or planned.
+        summary: Summary of the run.
+    """
+    names = (*request.datasets, *request.absent)
+    datasets = DatasetsOfRun({name: catalog.spec(name).modality for name in names}, request.absent, request.modalities)
+    return no_result(request.requested, answered, summary, datasets)
 
 
 def announce_push(request: "Request", is_main_process: bool, console: Console) -> None:
@@ -164,6 +180,7 @@ class Request:
         notes: Lines about generated data in place of real data.
         modalities: Mapping from model name to its modalities.
         encoders: Mapping from name to user model or external embeddings.
+        requested: Models and tasks that the request names.
     """
 
     config: RunConfig
@@ -174,6 +191,7 @@ class Request:
     notes: Sequence[str]
     modalities: Mapping[str, tuple[str, ...]]
     encoders: Mapping[str, Encoder]
+    requested: Requested
 
     @property
     def makers(self) -> dict[str, Callable[[], Encoder]]:
@@ -195,6 +213,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     profile = find_profile(config.profile)
     config = profile.apply(config)
     check_request_names(config, encoders)
+    named = config
     config = apply_suite(config)
     if config.shard:
         parse_shard(config.shard)
@@ -213,7 +232,17 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     modalities = modalities_of(config.models, encoders, config.weights)
     datasets, notes = real_or_quick(here, set().union(*modalities.values()), config)
     check_metrics([task for task in tasks if task.dataset in datasets], config.metrics)
-    return Request(config, protocols, tasks, datasets, absent, notes, modalities, check_given(encoders, datasets))
+    return Request(
+        config,
+        protocols,
+        tasks,
+        datasets,
+        absent,
+        notes,
+        modalities,
+        check_given(encoders, datasets),
+        requested(named, tasks, encoders, [one.name for one in protocols]),
+    )
 
 
 def print_data(request: Request, console: Console) -> None:
@@ -264,11 +293,16 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
 
 
 def load_models(
-    request: Request, context: RunContext
+    request: Request, context: RunContext, *, without_data: bool = False
 ) -> Iterator[tuple[LoadedModel, Sequence[BaseProtocol], dict[str, OpenDataset]]]:
     """Load the models of a run with each of their poolings, recording failures.
 
     A pooling that a model does not offer is recorded as not applicable, and its other poolings continue.
+
+    Args:
+        request: Resolved request.
+        context: Run context.
+        without_data: Whether to load models for which no dataset is here.
 
     Yields:
         Model, its protocols, and its datasets.
@@ -282,7 +316,7 @@ def load_models(
     loaded = 0
     for name in config.models:
         datasets = datasets_of(name, request.modalities, request.datasets, config.shard)
-        if not datasets:
+        if not (datasets or without_data):
             continue
         settings: set[str] = set()  # `own` and the name of the model's own pooling are equal.
         try:
@@ -297,6 +331,7 @@ def load_models(
                     continue
                 if model.setting not in settings:
                     settings.add(model.setting)
+                    context.summary.loaded[name] = model.name, tuple(model.modalities)
                     loaded += 1
                     yield (
                         profile.with_warning(model, variant),

@@ -111,6 +111,12 @@ def run_without_data(tmp_path, hub):
     print_data(SimpleNamespace(notes=[], datasets={}, absent=["camus"]), Console())
 
 
+def run_without_result(tmp_path, hub):
+    line = ["eval", "--model", "cardiobench/pixel-motion", "--tasks", TASK, "--output-dir", "my results"]
+    assert main(line) == 1
+    assert main([*line[:3], "--suite", "cardiobench_echo_v1", *line[-2:]]) == 1
+
+
 def one_model(tmp_path, hub):
     arguments = argparse.Namespace(task=None, tasks=None, sources=[tmp_path / "my results"])
     compare.nothing_to_compare(arguments, [], [])
@@ -146,6 +152,7 @@ SITUATIONS = {
     "cardiobench.hub.after_run": (pushes_around_a_run, PUSH, ()),
     "cardiobench.leaderboard.source": (empty_board, PUSH, ()),
     "cardiobench.runner.run": (run_without_data, {}, ()),
+    "cardiobench.runner.no_result": (run_without_result, {}, ()),
     "cardiobench.cli.commands.compare": (one_model, EVAL, (*RUN, "--dry-run")),
     "cardiobench.cli.commands.demo": (demonstration, {}, ("--dry-run",)),
     "cardiobench.cli.commands.merge": (merged, {}, ()),

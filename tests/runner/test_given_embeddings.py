@@ -13,7 +13,7 @@ import pytest
 
 import cardiobench
 from cardiobench.cli.main import main
-from cardiobench.core.errors import BadConfig, BadData, NotApplicable
+from cardiobench.core.errors import BadConfig, BadData, NoResult, NotApplicable
 from cardiobench.data.open import open_dataset
 from cardiobench.data.twin import write_twin
 from cardiobench.embeddings.cached import export_stores, find_stores
@@ -219,7 +219,8 @@ def test_protocols_that_need_a_model_are_not_applicable(made, tmp_path):
     wanted = [name for name in ("zero_shot", "native", "stress", "dense") if name in list_protocols()]
     with pytest.raises(NotApplicable, match="has no pooling 'max'"):
         evaluate(tmp_path, embeddings=root / "x.parquet", poolings="max")
-    assert evaluate(tmp_path, embeddings=root / "x.parquet", protocols=wanted) == []
+    with pytest.raises(NoResult, match=r"^x has no result: "):
+        evaluate(tmp_path, embeddings=root / "x.parquet", protocols=wanted)
 
 
 @pytest.mark.parametrize(

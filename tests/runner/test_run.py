@@ -220,8 +220,8 @@ def test_limit_uses_the_first_patients(config):
 
 def test_inapplicable_protocols_give_a_reason(config):
     outcome = run(dataclasses.replace(config, protocols=("zero_shot",)))
-    assert outcome.exit_code == 0 and not outcome.results
-    assert "no text tower" in outcome.not_applicable[0][3]
+    assert outcome.exit_code == 1 and not outcome.results
+    assert "no text tower" in outcome.not_applicable[0][3] and "no text tower" in outcome.no_result
     outcome = run(dataclasses.replace(config, tasks=("phantom_echo/view",)))
     assert "takes ecg, phantom_echo is echo" in outcome.not_applicable[0][3]
 

@@ -15,7 +15,8 @@ EXAMPLES = """\
 examples
   cardiobench missing --suite cardiobench_ecg_v2 --model cardiobench/minirocket --reuse org/cardiobench-results --reuse-from alice
 No files are written. The cost is the encoding time, measured on one recording per dataset, and the disk space.
-exit code 0: all costs estimated, 1: a model could not be loaded, or the disk is too small
+Results that cannot be computed here, because their data is not here, count as missing and are listed apart, without a cost.
+exit code 0: all missing results are listed, 1: a model could not be loaded or no task of the suite applies to it, or the disk is too small
 """
 
 
@@ -49,7 +50,8 @@ def execute(arguments: argparse.Namespace) -> int:
     names = ("suite", "reuse", "reuse_from", "weights", "data_dir", "output_dir", "cache_dir")
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     console = Console()
-    plan = dry_run(make_config(RunConfig, {**given, "models": tuple(models)}, flags=True), console)
+    config = make_config(RunConfig, {**given, "models": tuple(models)}, flags=True)
+    plan = dry_run(config, console, count_absent=True)
     print_holes(plan, console)
     return plan.exit_code
 
@@ -89,9 +91,18 @@ def print_holes(plan: "DryRun", console: "Console") -> None:
         if (count := sum(one == (row["model"], row["dataset"]) for one in of_dataset))
     ]
     console.table("price", ("model", "dataset", "missing", "to encode", "time for encoding", "disk"), priced)
+    absent = [(hole["model"], hole["task"], hole["protocol"]) for hole in plan.absent_holes]
+    console.table("missing, and the data is not here", ("model", "task", "protocol"), absent)
     for problem in plan.problems:
         console.print(f"! {problem}")
     for name, reason in plan.absent.items():
         console.print(f"! {name} has no cost estimate: {reason}")
     outlook = "; part of the runs would fail" if plan.problems else ""
-    console.print(f"{len(holes)} results are missing{outlook}; nothing was written")
+    apart = (
+        f": {len(holes)} can be computed here, {len(absent)} cannot, because their data is not here" if absent else ""
+    )
+    console.print(f"{_counted(len(holes) + len(absent))} missing{apart}{outlook}; nothing was written")
+
+
+def _counted(count: int) -> str:
+    return f"{count} {'result is' if count == 1 else 'results are'}"

@@ -98,8 +98,34 @@ def test_missing_results_have_an_estimated_cost(theirs, hub, client, tmp_path, c
         capsys.readouterr()
         assert main([*line, *more]) == 0
         said = capsys.readouterr().out
-        assert f"{count} results are missing; nothing was written" in said and "about" in said
+        assert (
+            f"{count} result{'s are' if count > 1 else ' is'} missing; nothing was written" in said and "about" in said
+        )
     assert not (tmp_path / "out").exists()
+
+
+def test_results_without_data_here_are_missing_and_listed_apart(tmp_path, capsys, monkeypatch):
+    suite = SimpleNamespace(name="two", tasks=("ptb_xl/cd", TASK), protocols=("knn", "probe"), options={})
+    for module in ("names", "run"):
+        monkeypatch.setattr(f"cardiobench.runner.{module}.load_suite", lambda name: suite)
+    line = [
+        "missing",
+        "--suite",
+        "two",
+        "--output-dir",
+        str(tmp_path / "none"),
+        "--cache-dir",
+        str(tmp_path),
+        "--model",
+    ]
+    assert main([*line, "cardiobench/constant"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "4 results are missing: 2 can be computed here, 2 cannot, because their data is not here; nothing was" in said
+    )
+    assert said.index("missing, and the data is not here") < said.rindex("ptb_xl/cd")
+    assert main([*line, "cardiobench/pixel-motion"]) == 1
+    assert "cardiobench/pixel-motion has no result: the model takes echo" in capsys.readouterr().out
 
 
 def altered(record):
