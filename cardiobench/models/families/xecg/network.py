@@ -141,8 +141,8 @@ class Mlstm(nn.Module):
         smooth = functional.silu(self.conv(inner))
         query, key, value = self.q_proj(smooth), self.k_proj(smooth), self.v_proj(inner)
         every = torch.cat([query, key, value], dim=-1)
-        heads = (one.unflatten(-1, (HEADS, -1)).transpose(1, 2) for one in (query, key, value))
-        read = mlstm(*heads, self.igate(every).transpose(1, 2), self.fgate(every).transpose(1, 2))
+        query, key, value = (one.unflatten(-1, (HEADS, -1)).transpose(1, 2) for one in (query, key, value))
+        read = mlstm(query, key, value, self.igate(every).transpose(1, 2), self.fgate(every).transpose(1, 2))
         normed = self.outnorm(read.transpose(1, 2).flatten(2))
         return self.proj_down((normed + self.learnable_skip * smooth) * functional.silu(gate))
 

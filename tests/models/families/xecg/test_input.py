@@ -6,7 +6,8 @@ import pytest
 from cardiobench.data.media.types import Ecg
 from cardiobench.models.families.xecg import adapter as xecg
 from tests.models.entering import entering_ecg, record, waves
-from tests.models.families.xecg.checkpoint import NAME
+
+NAME = "riccardolunelli/xECG_base_model_v1"
 
 
 @pytest.mark.parametrize("fs", [400, 500, 1000])
