@@ -15,7 +15,7 @@ prints the median of the runs. With a GPU, it measures wall time, because the de
 CPU time of this process and its workers, because decoding and encoding share the cores, and other load does not affect CPU time.
 
 Defaults with a GPU: a ViT-B, as many clips as the encoder alone needs ten seconds for, one worker per core except one and at
-most eight, target 0.8. Without a GPU: a ViT-S, four clips, target 0.9. Both take at most three minutes on two cores.
+most sixteen, target 0.8. Without a GPU: a ViT-S, four clips, target 0.9. Both take at most three minutes on two cores.
 """
 
 import argparse

@@ -18,7 +18,7 @@ from typing import Any
 import timm
 import torch
 from decode import speckle, write
-from encode import Copies, enough_clips, real, synthetic, timed
+from encode import SECONDS, Copies, enough_clips, real, synthetic, timed
 from timm.models import save_for_hf
 
 from cardiobench.cli.main import main as command_line
@@ -183,11 +183,12 @@ def throughput(device: torch.device) -> Iterator[dict[str, Any]]:
             model.encoder.to(device)
             if device.type == "cuda":
                 torch.cuda.reset_peak_memory_stats(device)
-            count = enough_clips(model, parts, device, batch)
             workers = default_workers(1)
+            decoding, _ = timed(torch.device("cpu"), prepare_some, model, read)
+            most = max(batch, round(SECONDS * workers * PREPARED / decoding))
+            count = min(enough_clips(model, parts, device, batch), most)
             alone, _ = timed(device, synthetic, model, parts, device, batch, count)
             whole, _ = timed(device, real, model, Copies(read, count), device, batch, workers)
-            decoding, _ = timed(torch.device("cpu"), prepare_some, model, read)
             yield {
                 "recording": kind,
                 "precision": model.precision,

@@ -50,7 +50,7 @@ def match_units(
         advice = f"Give one row per {task.unit_column}."
         raise BadPredictions(f"{source} repeats {counted(len(repeated), 'id')}: {first_n(repeated)}. {advice}")
     place = pd.Index(ids).get_indexer(wanted["id"])
-    known = ids.isin(_of_split(unlabelled, split)).to_numpy()
+    known = ids.isin(_of_split(unlabelled, split)).to_numpy(copy=True)
     known[place[place >= 0]] = True
     missing, extra = wanted["id"][place < 0].tolist(), ids[~known].tolist()
     if not extra and (not missing or (allow_missing and len(missing) < len(wanted))):

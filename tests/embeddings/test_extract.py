@@ -206,7 +206,7 @@ def test_workers_yield_results_in_order():
 
 
 @pytest.mark.parametrize(
-    ("cores", "processes", "workers"), [(1, 1, 1), (2, 1, 2), (4, 1, 3), (64, 1, 8), (64, 8, 7), (4, 8, 1)]
+    ("cores", "processes", "workers"), [(1, 1, 1), (2, 1, 2), (4, 1, 3), (64, 1, 16), (64, 8, 7), (4, 8, 1)]
 )
 def test_default_workers_equal_allotted_cores(monkeypatch, cores, processes, workers):
     """Test a scheduler that grants 4 of 64 cores: 64 processes would exceed the memory of the job."""
