@@ -3,8 +3,11 @@
 import shlex
 import sys
 from functools import cache
+from pathlib import Path
 
 from cardiobench.cli.main import build_parser, main
+from cardiobench.results.paths import result_path
+from tests.hub.results import result
 
 
 class Recorder:
@@ -45,3 +48,25 @@ def _parser():
 def execute(words: tuple[str, ...], given: dict[str, str], *more: str) -> int:
     """Execute a command with the words that only the user knows, and with flags that make it quick."""
     return main([*(given.get(word, word) for word in words[1:]), *more])
+
+
+def execute_advice(printed: Recorder, command: str, module: str, *models: str) -> list[str]:
+    """Check that a command without results of its task is refused, and execute the command of its message.
+
+    Args:
+        printed: Recorder of the commands.
+        command: Name of a command with folders of results and `--task`.
+        module: Module that makes the message.
+        models: Models in the place of those in the message.
+
+    Returns:
+        Names in the place of the models in the message.
+    """
+    result().save(result_path(Path("others"), "probe", "tmed2/as"))
+    assert main([command, "others", "--task", "ptb_xl_sample/cd"]) == 2
+    (words,) = printed.of(module)
+    names = list(words[3:-2])
+    assert words == ("cardiobench", "eval", "--model", *names, "--tasks", "ptb_xl_sample/cd")
+    quick = ("--protocols", "probe", "--workers", "0", "--dry-run")
+    assert execute(words, dict(zip(names, models, strict=True)), *quick) == 0
+    return names

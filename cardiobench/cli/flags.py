@@ -121,6 +121,23 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of commands that read folders of results."""
+    parser.add_argument(
+        "results",
+        type=Path,
+        nargs="*",
+        default=[Path("results")],
+        metavar="RESULTS",
+        help="folders of results (default: results)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the flag of commands that can write their content as JSON."""
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+
+
 def add_folders(parser: argparse.ArgumentParser) -> None:
     """Add flags for additional user folders, unless the command has all run settings."""
     for name in ("datasets_dir", "models_dir"):

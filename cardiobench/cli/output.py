@@ -37,11 +37,15 @@ def print_results(
     ordered = formatting.ordered(list(results))
     rows = [(*formatting.row(one), formatting.EARLIER if is_earlier(one) else "") for one in ordered]
     _print_marked(console, "results", formatting.COLUMNS, rows)
-    for task, sentence, who in formatting.warnings(list(results)):
-        console.print(f"! {task}: {sentence}" + (f" ({who})" if who else ""))
-    for result in results:
-        if result.bounds is not None:
-            console.print(f"! {result.task}: {formatting.bounds(result)} ({result.model['name']} {result.label})")
+    console.remarks(
+        f"{task}: {sentence}" + (f" ({who})" if who else "")
+        for task, sentence, who in formatting.warnings(list(results))
+    )
+    console.remarks(
+        f"{result.task}: {formatting.bounds(result)} ({result.model['name']} {result.label})"
+        for result in results
+        if result.bounds is not None
+    )
 
 
 def _print_marked(console: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -64,9 +68,10 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
     ]
     _print_marked(console, "analyses", formatting.ANALYSIS_COLUMNS, rows)
     for analysis in summary.analyses:
-        for sentence in analysis.warnings:
-            models = ", ".join(model["name"] for model in analysis.models)
-            console.print(f"! {analysis.protocol} {analysis.subject}: {sentence} ({models})")
+        models = ", ".join(model["name"] for model in analysis.models)
+        console.remarks(
+            f"{analysis.protocol} {analysis.subject}: {sentence} ({models})" for sentence in analysis.warnings
+        )
     by_reason: dict[tuple[str, str], list[str]] = {}
     for model, task, protocol, reason in summary.not_applicable:
         by_reason.setdefault((model, reason), []).append(f"{task} {protocol}")
@@ -126,8 +131,7 @@ def print_dry_run(plan: "DryRun", console: Console) -> None:
     console.table("plan of the run", DRY_RUN_COLUMNS, rows)
     for line in plan.prices:
         console.print(line)
-    for problem in plan.problems:
-        console.print(f"! {problem}")
+    console.remarks(plan.problems)
     console.print(
         "the run would start; nothing was written"
         if not plan.problems

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -75,6 +75,11 @@ class Console:
         """Print one line unchanged, without markup."""
         if self.main:
             self.out.print(escape(text), soft_wrap=True)
+
+    def remarks(self, sentences: Iterable[str]) -> None:
+        """Print sentences that must not be overlooked, one per line, each marked with `!`."""
+        for sentence in sentences:
+            self.print(f"! {sentence}")
 
     def tree(self, title: str, branches: Mapping[str, Any]) -> None:
         """Print nested branches as a tree; print nothing if there are none."""

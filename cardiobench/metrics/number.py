@@ -96,6 +96,11 @@ class Number:
         """Format a value for display with its unit; "undefined" has none."""
         return self.text(value, decimals) + ("" if math.isnan(value) else f" {self.shown_unit(label_unit)}".rstrip())
 
+    def difference(self, value: float, label_unit: str = "", decimals: int = 2) -> str:
+        """Format a difference of two values, such as a margin, with its unit; percentages differ by points."""
+        unit = self.shown_unit(label_unit).replace("%", "points")
+        return self.text(value, decimals) + ("" if math.isnan(value) else f" {unit}".rstrip())
+
     def possible(self, value: float) -> bool:
         """Return whether a value is in the range; True for NaN."""
         low, high = self.range

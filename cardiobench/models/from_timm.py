@@ -1,5 +1,6 @@
 """Models in the layout of timm: `config.json` with `architecture`, and weights."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import torch
 from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
+from cardiobench.models.grey_levels import Prepare
 from cardiobench.models.image import ImageEncoder, picture_by_picture
 from cardiobench.models.pooling import pool
 from cardiobench.models.safe_folder import safe_folder, timm_config
@@ -94,8 +96,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     data = timm.data.resolve_model_data_config(network)
     default = NAMES.get(getattr(network, "global_pool", ""), "")
     other = pooling not in ("", default)
-    transform = timm.data.create_transform(**data, is_training=False)
-    tower, prepare = picture_by_picture(TimmTower(network, pooling if other else ""), transform)
+    tower, prepare = tower_and_transform(network, data, pooling if other else "")
     return ImageEncoder(
         name=source.name,
         revision=source.revision(weights),
@@ -112,6 +113,22 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
         },
         no_text_reason="a timm model has no text tower",
     )
+
+
+def tower_and_transform(
+    network: Network, data: Mapping[str, Any], pooling: str = ""
+) -> tuple[torch.nn.Module, Prepare]:
+    """Return a network of timm as a tower for frames, and timm's preparation of them.
+
+    Args:
+        network: Network without its classifier.
+        data: Arguments of `timm.data.create_transform`.
+        pooling: Pooling of the tokens; "" for the network's own.
+    """
+    import timm
+
+    transform = timm.data.create_transform(**data, is_training=False)
+    return picture_by_picture(TimmTower(network, pooling), transform)
 
 
 def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) -> Network:

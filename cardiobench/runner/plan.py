@@ -317,8 +317,11 @@ def plan_model(
     context.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
     for line in changed_lines(plans, by_content=context.config.verify):
         context.console.print(line)
-    for shard in (shard for plan in plans.values() for shard in plan.store.damaged):
-        context.console.print(f"! {shard} was damaged and set aside; its recordings are encoded again")
+    context.console.remarks(
+        f"{shard} was damaged and set aside; its recordings are encoded again"
+        for plan in plans.values()
+        for shard in plan.store.damaged
+    )
     return plans
 
 

@@ -60,6 +60,12 @@ def test_value_is_shown_in_its_unit():
     assert share.text(np.nan) == "undefined"
 
 
+def test_percentages_differ_by_points():
+    share, error = Number("a", unit="fraction"), Number("b", unit="label")
+    assert (share.difference(0.03), share.difference(np.nan)) == ("3.00 points", "undefined")
+    assert [error.difference(1, unit) for unit in ("%", "cm", "")] == ["1.00 points", "1.00 cm", "1.00"]
+
+
 def test_skill_is_relative_to_floor_and_perfect_value():
     assert Number("a", range=(0, 1)).skill(0.8, 0.6) == pytest.approx(0.5)
     assert Number("a", "lower", (0, np.inf)).skill(3.0, 12.0) == pytest.approx(0.75)

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.cli.flags import add_json
+
 HELP = "check a copy of a dataset: counts, split leakage, duplicates, missing files, faulty recordings"
 
 
@@ -18,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sheet", type=Path, metavar="FILE", help="PNG with the remarked recordings, worst first (with matplotlib)"
     )
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -48,8 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         rows = [(one.check, str(one.count), one.unit, one.note, first_n(one.examples)) for one in findings]
         console.table(f"Audit of {arguments.dataset}", ("check", "found", "of", "note", "names"), rows)
-    if note:
-        console.print(f"! {note}")
+    console.remarks([note] if note else [])
     if arguments.sheet and examined is not None:
         write_sheet(source, examined, arguments.sheet, console)
     return 0

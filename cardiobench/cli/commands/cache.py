@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cardiobench.cli.flags import add_json
+
 if TYPE_CHECKING:
     from cardiobench.core.console import Console
     from cardiobench.embeddings.cached import CachedStore
@@ -57,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 help="how to pool the vectors of a recording into one (default: as stored with the vectors)",
             )
         else:
-            action.add_argument("--json", action="store_true", help="write JSON to standard output")
+            add_json(action)
         if name == "delete":
             action.add_argument("--all", action="store_true", help="delete the embeddings of all models and datasets")
             action.add_argument(
@@ -146,9 +148,9 @@ def _export(stores: "list[CachedStore]", arguments: argparse.Namespace, console:
     count, pooling = export_stores(stores, arguments.out, arguments.pooling)
     console.print(f"wrote the embeddings of {count} recordings to {arguments.out}")
     if not pooling:
-        console.print("! the pooling of the vectors is not stored: give --pooling mean or mean_l2 to match the model")
+        console.remarks(["the pooling of the vectors is not stored: give --pooling mean or mean_l2 to match the model"])
     elif arguments.out.suffix.lower() == ".csv" and pooling != "mean":
-        console.print(f"! a CSV does not store the pooling: evaluate it with --pooling {pooling}")
+        console.remarks([f"a CSV does not store the pooling: evaluate it with --pooling {pooling}"])
     return 0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.cli.flags import SEED, whole_number
+from cardiobench.cli.flags import SEED, add_json, whole_number
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.setting import MOST_RESAMPLES
 
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--csv", type=Path, metavar="FILE", help="also write unrounded values of all pairs to this CSV file"
     )
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -103,8 +103,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console.print(ranks.CORRECTION)
     console.print(ranks.PLACES)
     console.print(false_rankings(rankings))
-    for sentence in (*left_out, *ranks.rank_notes(rankings)):
-        console.print(f"! {sentence}")
+    console.remarks((*left_out, *ranks.rank_notes(rankings)))
     if arguments.csv:
         console.print(f"wrote {write_csv(ranks.pair_table(pairs), arguments.csv)}")
     return 0

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
+from cardiobench.cli.flags import add_json
 from cardiobench.core.setting import Device
 
 HELP = "check a model, a dataset or a file of embeddings before a run"
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sheet", type=Path, metavar="FILE", help="PNG with the remarked recordings of --dataset, worst first"
     )
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="list every task of the model on its own line")
     parser.add_argument("--quick", action="store_true", help="do not download or read the weights")
 

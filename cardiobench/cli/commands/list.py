@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cardiobench.cli.flags import add_json
+
 if TYPE_CHECKING:
     from cardiobench.core.console import Console
 
@@ -21,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--data-dir", type=Path, metavar="DIR", help="folder with raw folders (default: $CARDIOBENCH_DATA)"
     )
     parser.add_argument("--models", action="store_true", help="list only models")
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -60,8 +62,7 @@ def print_list(
         console.print(f"model {name}: of the installed package {package}")
     names, problem = shown_protocols()
     console.print(f"protocols: {', '.join(names)}")
-    if problem:
-        console.print(f"! {problem}")
+    console.remarks([problem] if problem else [])
     for name in list_suites():
         console.print(f"suite {name}: {load_suite(name).title}")
 

@@ -50,7 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
             f"{len(references.unlabelled)} further units have no label; their y_true is empty and they are not scored"
         )
     if dataset.generated:
-        console.print(f"! {GENERATED}")
+        console.remarks([GENERATED])
     if dataset.table.absent:
         absent = ", ".join(f"{split} {count}" for split, count in dataset.table.absent.items())
         console.print(

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.cli.flags import add_results
 from cardiobench.core.extensions import contributions, resolve
 
 LAYOUTS = {"latex": "cardiobench.report.latex:write_latex", **contributions("tables")}
@@ -18,14 +19,7 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument(
-        "results",
-        type=Path,
-        nargs="*",
-        default=[Path("results")],
-        metavar="RESULTS",
-        help="results folders (default: results)",
-    )
+    add_results(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="output folder (default: the first results folder)")
     parser.add_argument("--layout", choices=("page", *LAYOUTS), default="page", help="what to write (default: page)")
     parser.add_argument("--suite", default="", metavar="NAME", help="rank only the results of this suite")

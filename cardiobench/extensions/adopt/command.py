@@ -199,8 +199,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     def report(found: Sequence[tuple[str, str]], said: Sequence[str]) -> None:
         console.table(f"Dataset {arguments.name}", ("what", "it is"), found)
-        for sentence in said:
-            console.print(f"! {sentence}")
+        console.remarks(said)
 
     proposal = propose(request, questions, lambda label, total: console.progress(label, total, doing="reading"), report)
     if arguments.dry_run:

@@ -14,6 +14,7 @@ from cardiobench.data import catalog
 from cardiobench.report.contests import contest_of, model_names, predictions_of, ranked_results
 from cardiobench.results.collect import Problem, ResultEntry, collect
 from cardiobench.results.predictions_file import load_validation
+from cardiobench.scoring.score import GENERATED
 from cardiobench.stats.clusters import Clusters
 from cardiobench.tasks.answers import TableAnswers
 from cardiobench.tasks.task import Task
@@ -106,7 +107,7 @@ def find_answers(folders: Sequence[Path], name: str, label: str = "", protocol: 
     if not answers:
         raise MissingData(f"no result of {task.name} has probabilities ({problems[-1].message}).")
     generated = any(entry.result.generated for group in groups.values() for entry in group)
-    notes = ("the recordings are generated, so these numbers say nothing about patients",) if generated else ()
+    notes = (GENERATED,) if generated else ()
     return FoundAnswers(task.name, chosen, tuple(answers), notes, tuple(problems))
 
 

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.cli.flags import add_json, add_results
+
 HELP = "calibration and decision curves of a task, with intervals over patients"
 EXAMPLES = """\
 Slope, intercept, reliability and net benefit of every model on one task, as given and recalibrated on validation patients.
@@ -27,9 +29,7 @@ def threshold(text: str) -> float:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument(
-        "results", type=Path, nargs="*", metavar="RESULTS", help="folders of results (default: results)"
-    )
+    add_results(parser)
     parser.add_argument("--task", required=True, metavar="TASK", help="task with classes, such as ptb_xl/cd")
     parser.add_argument(
         "--class",
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="probabilities from which a patient is treated, for the table (default: 0.1 0.2 0.3 0.5)",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="also write tables and figures to this folder")
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -59,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.extensions.calibration.answers import find_answers
     from cardiobench.extensions.calibration.write import write
 
-    found = find_answers(arguments.results or [Path("results")], arguments.task, arguments.label, arguments.protocol)
+    found = find_answers(arguments.results, arguments.task, arguments.label, arguments.protocol)
     console = Console(stdout_is_json=arguments.json)
     measured = tables.measured(found.answers, sorted(set(arguments.thresholds)))
     if arguments.json:
@@ -73,8 +73,7 @@ def execute(arguments: argparse.Namespace) -> int:
     print_problems(console, found.problems)
     console.table(f"calibration of {found.label}, {found.task}", tables.COLUMNS, tables.rows(measured))
     console.table("net benefit per 100 patients", tables.BENEFIT, tables.benefit_rows(measured))
-    for note in (*found.notes, *measured.notes):
-        console.print(f"! {note}")
+    console.remarks((*found.notes, *measured.notes))
     console.print(tables.EXPLAINED)
     if arguments.out:
         print_files(console, write(found, measured, arguments.out), arguments.out)

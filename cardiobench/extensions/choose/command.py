@@ -1,7 +1,8 @@
 """Implement `cardiobench choose`."""
 
 import argparse
-from pathlib import Path
+
+from cardiobench.cli.flags import add_json, add_results
 
 HELP = "choose a model from results by constraints, score and cost"
 EXAMPLES = """\
@@ -67,9 +68,7 @@ def lead(text: str) -> str:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument(
-        "results", type=Path, nargs="*", metavar="RESULTS", help="folders of results (default: results)"
-    )
+    add_results(parser)
     parser.add_argument("--suite", default="", metavar="NAME", help="choose over the primary tasks of a suite")
     parser.add_argument("--task", default="", metavar="TASK", help="choose for one task, such as ptb_xl/cd")
     parser.add_argument(
@@ -123,7 +122,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="choose the threshold whose one-sided 95 %% lower bound of the sensitivity reaches S on the validation patients",
     )
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -141,7 +140,7 @@ def execute(arguments: argparse.Namespace) -> int:
         **limits, leads=tuple(dict.fromkeys(arguments.leads)), views=tuple(dict.fromkeys(arguments.views))
     )
     choice, collection = choose(
-        arguments.results or [Path("results")],
+        arguments.results,
         suite=arguments.suite,
         task=arguments.task,
         protocol=arguments.protocol,
@@ -166,8 +165,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console.table("operating point, %, on test patients", answer.POINT, answer.point_rows(choice))
     if any(one.entries[task].result.verdict.exploratory for one in choice.candidates for task in choice.tasks):
         console.print(EXPLORATORY)
-    for note in choice.notes:
-        console.print(f"! {note}")
+    console.remarks(choice.notes)
     console.print("")
     console.print(answer.paragraph(choice))
     return 0 if choice.candidates else 1

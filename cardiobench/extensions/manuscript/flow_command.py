@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.cli.flags import add_json
+
 HELP = "participant flow of a task, from the release to the scored units"
 EXAMPLES = """\
 Text on the screen; with --out, also a diagram as SVG and PNG.
@@ -25,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="folders of results, to state what was scored",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="also write text and diagram to this folder")
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.cli.flags import add_json, add_results
+
 HELP = "scores of each site, their random-effects summary and prediction interval"
 EXAMPLES = """\
 Sites are values of a column of the dataset, or datasets with the same target.
@@ -13,9 +15,7 @@ Sites are values of a column of the dataset, or datasets with the same target.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument(
-        "results", type=Path, nargs="*", metavar="RESULTS", help="folders of results (default: results)"
-    )
+    add_results(parser)
     parser.add_argument("--task", default="", metavar="TASK", help="task whose patients come from several sites")
     parser.add_argument(
         "--site-column", default="", metavar="COLUMN", help="column of the dataset that names the site of a patient"
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--data-dir", type=Path, metavar="DIR", help="data with the column (default: $CARDIOBENCH_DATA)"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="also write a table and forest plots to this folder")
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -40,10 +40,11 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.extensions.manuscript.sites import COLUMNS, EXPLAINED, of_column, of_target
     from cardiobench.report.page.naming import anchor
     from cardiobench.report.plots.style import figure_style, save_figure
+    from cardiobench.scoring.score import GENERATED
 
     if bool(arguments.target) == bool(arguments.task) or bool(arguments.task) != bool(arguments.site_column):
         raise BadConfig("give either --task TASK with --site-column COLUMN, or --target NAME.")
-    folders = arguments.results or [Path("results")]
+    folders = arguments.results
     if arguments.target:
         found, problems = of_target(folders, arguments.target, arguments.protocol)
     else:
@@ -66,10 +67,9 @@ def execute(arguments: argparse.Namespace) -> int:
     print_problems(console, problems)
     rows = [row for one in found for row in one.rows()]
     console.table(arguments.target or f"{arguments.task} by {arguments.site_column}", COLUMNS, rows)
-    for reason in dict.fromkeys(f"{one.model}, {one.protocol}: {one.reason}" for one in found if one.reason):
-        console.print(f"! {reason}")
+    console.remarks(dict.fromkeys(f"{one.model}, {one.protocol}: {one.reason}" for one in found if one.reason))
     if any(one.generated for one in found):
-        console.print("! the recordings are generated, so these numbers say nothing about patients")
+        console.remarks([GENERATED])
     console.print(EXPLAINED)
     if arguments.out:
         files = [write_csv(pd.DataFrame(rows, columns=list(COLUMNS)), arguments.out / "sites.csv")]

@@ -4,6 +4,8 @@ import argparse
 import math
 from pathlib import Path
 
+from cardiobench.cli.flags import add_json
+
 HELP = "patients needed for an interval, a score above the floor, and to tell two models apart"
 EXAMPLES = """\
 Before a study: closed forms for an expected score; or the variation of one or two results of a pilot study.
@@ -29,40 +31,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metric", default="", metavar="NAME", help="number, such as auroc (default: the ranking metric)"
     )
-    parser.add_argument(
-        "--half-width",
-        type=float,
-        default=math.nan,
-        metavar="W",
-        help="half-width of the interval (default: the margin)",
-    )
-    parser.add_argument(
-        "--score",
-        type=float,
-        default=math.nan,
-        metavar="S",
-        help="expected score (default: 0.7, 0.8 and 0.9 of a share)",
-    )
-    parser.add_argument(
-        "--floor", type=float, default=math.nan, metavar="F", help="floor (default: that of the metric)"
-    )
-    parser.add_argument(
-        "--prevalence", type=float, default=math.nan, metavar="P", help="share of the positive class (default: 0.5)"
-    )
-    parser.add_argument(
-        "--correlation",
-        type=float,
-        default=math.nan,
-        metavar="R",
-        help="correlation of the errors of two models (default: 0, 0.5 and 0.8)",
-    )
+    numbers = {
+        "--half-width": ("W", "half-width of the interval (default: the margin)"),
+        "--score": ("S", "expected score (default: 0.7, 0.8 and 0.9 of a share)"),
+        "--floor": ("F", "floor (default: that of the metric)"),
+        "--prevalence": ("P", "share of the positive class (default: 0.5)"),
+        "--correlation": ("R", "correlation of the errors of two models (default: 0, 0.5 and 0.8)"),
+    }
+    for flag, (metavar, text) in numbers.items():
+        parser.add_argument(flag, type=float, default=math.nan, metavar=metavar, help=text)
     parser.add_argument(
         "--tests", type=int, default=1, metavar="N", help="tests that are corrected together (default: 1)"
     )
     parser.add_argument(
         "--results", type=Path, nargs="+", default=[], metavar="JSON", help="one or two result files of a pilot study"
     )
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -116,7 +100,6 @@ def execute(arguments: argparse.Namespace) -> int:
         f"clinical margin of {found.number.key}: {found.margin.clinical}"
         + (f" ({found.margin.source})" if found.margin.source else "")
     )
-    console.print(f"margin of the suites: {NONE_GIVEN if suites is None else found.number.with_unit(suites, unit)}")
-    for note in found.notes:
-        console.print(f"! {note}")
+    console.print(f"margin of the suites: {NONE_GIVEN if suites is None else found.number.difference(suites, unit)}")
+    console.remarks(found.notes)
     return 0

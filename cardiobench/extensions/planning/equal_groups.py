@@ -2,7 +2,8 @@
 
 import argparse
 import math
-from pathlib import Path
+
+from cardiobench.cli.flags import add_json, add_results
 
 HELP = "whether the groups of patients of a result are equal within a margin"
 EXAMPLES = """\
@@ -13,9 +14,7 @@ No difference shown is not the same as equal. Groups are equal if the interval o
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument(
-        "results", type=Path, nargs="*", metavar="RESULTS", help="folders of results (default: results)"
-    )
+    add_results(parser)
     parser.add_argument("--task", required=True, metavar="TASK", help="task, such as ptb_xl/cd")
     parser.add_argument(
         "--margin",
@@ -24,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="D",
         help="difference that counts as equal, in the unit of the metric (default: that of the suites, if there is one)",
     )
-    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    add_json(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -33,19 +32,20 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.console import Console
     from cardiobench.extensions.planning.equality import COLUMNS, EXPLAINED, find_groups
     from cardiobench.extensions.planning.sizes import check_width
+    from cardiobench.scoring.score import GENERATED
 
     if not math.isnan(arguments.margin):
         check_width(arguments.margin, "--margin")
-    found = find_groups(arguments.results or [Path("results")], arguments.task, arguments.margin)
+    found = find_groups(arguments.results, arguments.task, arguments.margin)
     console = Console(stdout_is_json=arguments.json)
     if arguments.json:
         console.json(
             {"task": found.task, "margin": found.margin, "groups": [one._asdict() for one in found.equalities]}
         )
     print_problems(console, found.problems)
-    title = f"groups of {found.task}, margin {found.number.with_unit(found.margin, found.unit)}"
+    title = f"groups of {found.task}, margin {found.number.difference(found.margin, found.unit)}"
     console.table(title, COLUMNS, [one.cells(found.number) for one in found.equalities])
     if found.generated:
-        console.print("! the recordings are generated, so these numbers say nothing about patients")
+        console.remarks([GENERATED])
     console.print(EXPLAINED)
     return 0

@@ -43,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> int:
             notes.setdefault(note, []).append(name)
     for (file, sentence), profiles in notes.items():  # Print a note once if both profiles share it.
         only = "" if len(profiles) == len(made) else f" ({profiles[0]} only)"
-        console.print(f"! {file}{only}: {sentence}")
+        console.remarks([f"{file}{only}: {sentence}"])
     for name, tables in made.items():
         for file, reason in tables.failures:
             console.failure(f"{name}, {file}", reason)

@@ -93,10 +93,8 @@ def print_holes(plan: "DryRun", console: "Console") -> None:
     console.table("price", ("model", "dataset", "missing", "to encode", "time for encoding", "disk"), priced)
     absent = [(hole["model"], hole["task"], hole["protocol"]) for hole in plan.absent_holes]
     console.table("missing, and the data is not here", ("model", "task", "protocol"), absent)
-    for problem in plan.problems:
-        console.print(f"! {problem}")
-    for name, reason in plan.absent.items():
-        console.print(f"! {name} has no cost estimate: {reason}")
+    console.remarks(plan.problems)
+    console.remarks(f"{name} has no cost estimate: {reason}" for name, reason in plan.absent.items())
     outlook = "; part of the runs would fail" if plan.problems else ""
     apart = (
         f": {len(holes)} can be computed here, {len(absent)} cannot, because their data is not here" if absent else ""

@@ -1,18 +1,9 @@
 """Check that the command in the message of `choose` without results works."""
 
-from cardiobench.cli.main import main
-from cardiobench.results.paths import result_path
-from tests.hub.results import result
-from tests.printed import execute
-
-SAMPLE = "ptb_xl_sample/cd"
-SHORT = ("--protocols", "probe", "--workers", "0", "--dry-run")
+from tests.printed import execute_advice
 
 
 def test_command_that_makes_results_works(printed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result().save(result_path(tmp_path / "others", "probe", "tmed2/as"))
-    assert main(["choose", "others", "--task", SAMPLE]) == 2
-    made = printed.of("cardiobench.extensions.choose.run")
-    assert made == [("cardiobench", "eval", "--model", "A", "B", "--tasks", SAMPLE)]
-    assert execute(made[0], {"A": "cardiobench/constant", "B": "cardiobench/metadata"}, *SHORT) == 0
+    models = ("cardiobench/constant", "cardiobench/metadata")
+    assert execute_advice(printed, "choose", "cardiobench.extensions.choose.run", *models) == ["A", "B"]

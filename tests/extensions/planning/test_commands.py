@@ -58,6 +58,9 @@ def test_closed_forms_of_a_binary_task(capsys):
         capsys, "--task", "ptb_xl/cd", "--margin", "0.03", "--metric", "auroc", "--score", "0.78", "--prevalence", "0.2"
     )
     assert found["validation"]["0.78"]["ratio"] == pytest.approx(1538, rel=0.005)
+    assert {"95 % interval of ± 3.00 points", "two models that differ by 3.00 points told apart"} <= {
+        one["question"] for one in found["sizes"]
+    }
     assert size(found, "told apart", "correlation 0.8") < size(found, "told apart", "correlation 0.5")
     # Twice the variance at correlation 0.5 is that of one score; the interval needs (1.96 / 0.03)² of it.
     wide = planned(

@@ -5,23 +5,26 @@ Preprocessing: `efficientnet_lite_builder.py` and `preprocessing.py` of tensorfl
 
 from typing import Any
 
-import timm
-
 from cardiobench.models.blocks.signal_encoder import loaded
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.families.efficientnet_lite0.network import build, published_keys
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import frame_settings
-from cardiobench.models.from_timm import TimmTower
-from cardiobench.models.image import ImageEncoder, picture_by_picture
+from cardiobench.models.from_timm import tower_and_transform
+from cardiobench.models.image import ImageEncoder
 from cardiobench.models.weights import read_weights
 
 COMPONENT = "adapter efficientnet-lite0"
 VERSION = 1
 
-SIDE = 224
-CROPPED = 0.875
-MEAN, DEVIATION = 127 / 255, 128 / 255
+INPUT = {
+    "input_size": (3, 224, 224),
+    "interpolation": "bicubic",
+    "mean": (127 / 255,) * 3,
+    "std": (128 / 255,) * 3,
+    "crop_pct": 0.875,
+}
+"""Arguments of `timm.data.create_transform`."""
 WEIGHTS = ("efficientnet-lite0-57934424.pth",)
 
 
@@ -34,10 +37,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     weights = source.weights(WEIGHTS)
     network: Any = loaded(build, published_keys(read_weights(weights)), card.id)
     network.reset_classifier(0)
-    transform = timm.data.create_transform(
-        (3, SIDE, SIDE), interpolation="bicubic", mean=(MEAN,) * 3, std=(DEVIATION,) * 3, crop_pct=CROPPED
-    )
-    tower, prepare = picture_by_picture(TimmTower(network, ""), transform)
+    tower, prepare = tower_and_transform(network, INPUT)
     frames = frame_settings(card.preprocessing, card.id)
     return ImageEncoder(
         name=card.id,
