@@ -172,9 +172,9 @@ def main() -> None:
     print(
         f"torch {torch.__version__}, torchvision {torchvision_version}; {count} frames, {repeats} runs, CPU time, one thread"
     )
-    print(f"{'clip':26}{'KB/frame':>9}{'peer ms':>9}{'ours ms':>9}{'decode':>8}{'tensor':>8}  goal")
+    print(f"{'clip':26}{'KB/frame':>9}{'peer ms':>9}{'ours ms':>9}{'decode':>8}{'tensor':>8}  limit")
     with tempfile.TemporaryDirectory() as folder:
-        for name, suffix, codec, pixels, height, width, sampling, goal in CASES:
+        for name, suffix, codec, pixels, height, width, sampling, limit in CASES:
             path = Path(folder) / f"{codec}_{height}.{suffix}"
             if not path.exists():
                 write(path, speckle(count, height, width), codec, pixels)
@@ -183,7 +183,7 @@ def main() -> None:
             ways = (peer_frames, our_frames, peer_tensor, our_tensor)
             taken = cpu_medians([partial(way, path, sampling) for way in ways], repeats)
             decode, tensor = taken[0] / taken[1], taken[2] / taken[3]
-            verdict = f">= {goal:g} {'met' if tensor >= goal else 'MISSED'}"
+            verdict = f">= {limit:g} {'reached' if tensor >= limit else 'not reached'}"
             print(
                 f"{name:26}{path.stat().st_size / count / 1000:9.1f}{1e3 * taken[2]:9.1f}{1e3 * taken[3]:9.1f}"
                 f"{decode:8.1f}{tensor:8.1f}  {verdict}",

@@ -34,7 +34,7 @@ DIAGNOSES = {"1dAVb": 0.016, "RBBB": 0.028, "LBBB": 0.017, "SB": 0.016, "ST": 0.
 MODEL, TASK = "cardiobench/constant", "code15/af"
 STAGES = ("open", "load", "probe", "knn", "few_shot", "score", "default run", "frames", "echo")
 CLIPS, FRAMES, FRAME_DIM = 10_030, 16, 768
-GOALS = {  # Mapping from stage to CPU seconds and MB at 345,779 x 384 and at 345,779 x 1,536.
+LIMITS = {  # Mapping from stage to CPU seconds and MB at 345,779 x 384 and at 345,779 x 1,536.
     384: {
         "default run": (200, 1600),
         "probe": (15, 900),
@@ -272,15 +272,15 @@ def measured(asked: argparse.Namespace, root: Path, count: int) -> Iterator[tupl
     size = count * asked.dim * 4 / 1e6
     print(f"{count} x {asked.dim}, {size:.0f} MB of embeddings; one thread, one process per stage")
     print(
-        f"{'stage':<12}{'CPU s':>9}{'goal':>7}{'wall s':>9}{'peak MB':>9}{'goal':>7}{'imports':>9}{'rest / embeddings':>19}"
+        f"{'stage':<12}{'CPU s':>9}{'limit':>7}{'wall s':>9}{'peak MB':>9}{'limit':>7}{'imports':>9}{'rest / embeddings':>19}"
     )
-    goals = GOALS.get(asked.dim, {}) if count == FULL else {}
+    limits = LIMITS.get(asked.dim, {}) if count == FULL else {}
     for name in asked.stages:
         line = [sys.executable, __file__, "--one", name, "--folder", str(folder)]
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         done = subprocess.run(line, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True)
         result = json.loads(done.stdout.splitlines()[-1])
-        cpu, memory = (f"{goal}" if goal else "" for goal in goals.get(name, (None, None)))
+        cpu, memory = (f"{limit}" if limit else "" for limit in limits.get(name, (None, None)))
         print(
             f"{name:<12}{result['cpu']:9.1f}{cpu:>7}{result['wall']:9.1f}{result['peak']:9.0f}{memory:>7}"
             f"{result['imports']:9.0f}{(result['peak'] - result['imports']) / size:19.2f}   {result['note']}",

@@ -85,7 +85,7 @@ def main() -> None:
             busiest = max(apart["main"], (apart["main"] + apart["workers"]) / asked.jobs)
             idle = (alone["main"] + alone["workers"]) / busiest
             print(
-                f"{suite}: {alone['wall'] / apart['wall']:.2f} x by the clock, at most {idle:.2f} x by CPU time (goal 1.7); all "
+                f"{suite}: {alone['wall'] / apart['wall']:.2f} x by the clock, at most {idle:.2f} x by CPU time (limit 1.7); all "
                 f"{len(alone['scores'])} scores equal",
                 flush=True,
             )

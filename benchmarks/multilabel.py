@@ -29,7 +29,7 @@ WIDTH, LATENT = 1536, 60
 SPLITS = {"train": 17_418, "validation": 2_183, "test": 2_198}
 RATES = np.exp(np.linspace(np.log(0.6), np.log(0.0008), 71))
 RESAMPLES, TIMED = 1000, 5
-GOAL_SECONDS, GOAL_RATIO = 180, 50
+LIMIT_SECONDS, LIMIT_RATIO = 180, 50
 Result = TypeVar("Result")
 
 
@@ -107,7 +107,7 @@ def main() -> None:
         print(f"  macro AUROC {area:.4f}, {dict(output.details)}")
     ratio = compare_resamples(truth, output.values, data.patients[test])
     print(
-        f"probe and kNN {total:.0f} s (goal {GOAL_SECONDS}); a loop takes {ratio:.0f} times as long (goal {GOAL_RATIO})"
+        f"probe and kNN {total:.0f} s (limit {LIMIT_SECONDS}); a loop takes {ratio:.0f} times as long (limit {LIMIT_RATIO})"
     )
 
 

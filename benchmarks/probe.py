@@ -27,7 +27,7 @@ from cardiobench.protocols.linear.path import SEARCH_TOLERANCE
 
 FOLDS, PENALTIES = 15, 10.0 ** np.arange(4, -4, -1)
 SHAPES = ((1000, 384), (2000, 768), (5000, 384), (5000, 1536), (1000, 1536))
-GOAL = 3
+LIMIT = 3
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -116,7 +116,7 @@ def main() -> None:
         f"numpy {np.__version__}, scikit-learn {sklearn.__version__}; {FOLDS} folds x {len(PENALTIES)} penalties; CPU seconds, one core\n"
     )
     header = "".join(f"{name:>17}" for name in solvers)
-    print(f"{'n':>6}{'d':>6}{header}{'ratio':>8}{'goal':>6}   best score of each")
+    print(f"{'n':>6}{'d':>6}{header}{'ratio':>8}{'limit':>6}   best score of each")
     for n, d in SHAPES[: asked.shapes]:
         features, labels = embeddings(n, d)
         folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(features, labels))
@@ -130,7 +130,7 @@ def main() -> None:
         ratio = min(seconds["lbfgs"], seconds["newton-cholesky"]) / seconds["many folds"]
         times = "".join(f"{value:17.2f}" for value in seconds.values())
         shown = " ".join(f"{value:.4f}" for value in scores.values())
-        print(f"{n:6d}{d:6d}{times}{ratio:8.1f}{GOAL:6d}   {shown}", flush=True)
+        print(f"{n:6d}{d:6d}{times}{ratio:8.1f}{LIMIT:6d}   {shown}", flush=True)
     near = " ".join(f"{distance:.4f}" for distance in distances(*embeddings(*SHAPES[0])))
     print(f"\nmean distance of held-out probabilities to the minimum's (lbfgs, in blocks, many folds): {near}")
 

@@ -37,7 +37,7 @@ from cardiobench.protocols.grid_search.folds import balanced_folds
 from cardiobench.protocols.grid_search.grids import FIXED, GRIDS, param_grid
 from cardiobench.protocols.grid_search.search import f1
 
-GOALS = {"all five": 3.5, "all five, 256 bins": 2.0, "logistic": 8.0, "shap": 1.0, "representation": 1.5}
+LIMITS = {"all five": 3.5, "all five, 256 bins": 2.0, "logistic": 8.0, "shap": 1.0, "representation": 1.5}
 PARTS = ("grid", "shap", "representation")
 
 
@@ -137,7 +137,7 @@ def grid_part(n: int, d: int, count: int, repeats: int, names: Sequence[str]) ->
             other = all_bins(features, labels, folds) if name == "xgboost" else seconds
             fast_all_bins[name] += share * other
     print(
-        f"{'classifier':<22}{'peer s':>9}{'ours s':>9}{'ratio':>8}{'goal':>6}   s per fold; F1 of the best point: ours - peer's"
+        f"{'classifier':<22}{'peer s':>9}{'ours s':>9}{'ratio':>8}{'limit':>6}   s per fold; F1 of the best point: ours - peer's"
     )
     rows = [
         (name, slow[name], fast[name], difference(np.concatenate(own[name]), np.concatenate(theirs[name])))
@@ -149,7 +149,7 @@ def grid_part(n: int, d: int, count: int, repeats: int, names: Sequence[str]) ->
             ("all five, 256 bins", sum(slow.values()), sum(fast_all_bins.values()), "XGBoost with its own bins")
         )
     for name, before, after, note in rows:
-        print(f"{name:<22}{before:9.2f}{after:9.2f}{before / after:8.1f}{GOALS.get(name, ''):>6}   {note}", flush=True)
+        print(f"{name:<22}{before:9.2f}{after:9.2f}{before / after:8.1f}{LIMITS.get(name, ''):>6}   {note}", flush=True)
     return sum(fast.values())
 
 
@@ -193,7 +193,7 @@ def representation_part(n: int, d: int) -> None:
     slow, _ = timed(usual_representation, vectors, labels)
     fast, _ = timed(our_representation, vectors, labels)
     print(
-        f"\nrepresentation of {n} records, {len(maps.SETTINGS)} maps: peer {slow:.1f} s, ours {fast:.1f} s, ratio {slow / fast:.1f}, goal {GOALS['representation']}"
+        f"\nrepresentation of {n} records, {len(maps.SETTINGS)} maps: peer {slow:.1f} s, ours {fast:.1f} s, ratio {slow / fast:.1f}, limit {LIMITS['representation']}"
     )
 
 

@@ -73,7 +73,7 @@ def main() -> None:
         count, wrong = differing(pd.read_csv(folder / "peer.csv"), folder / "tables")
     print(", ".join(f"{name} {version(name)}" for name in PACKAGES), "(both sides)")
     print(
-        f"loop {slow:.1f} s, product {fast:.2f} s of CPU: {slow / fast:.0f}x (goal 25); {wrong} of {count} numbers differ"
+        f"loop {slow:.1f} s, product {fast:.2f} s of CPU: {slow / fast:.0f}x (limit 25); {wrong} of {count} numbers differ"
     )
 
 

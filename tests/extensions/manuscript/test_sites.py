@@ -16,11 +16,14 @@ from cardiobench.data.open import open_dataset
 from cardiobench.data.twin import list_twins, write_twin
 from cardiobench.extensions.manuscript import sites
 from cardiobench.extensions.manuscript.flow import check_sums, lines, participant_flow
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.report.contests import predictions_of
 from cardiobench.results.collect import Collection, ResultEntry, collect
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler
 from tests.leaderboard.submissions import NAME, submit, write_dataset
 
 TASK = f"{NAME}/sick"
@@ -101,6 +104,26 @@ def test_small_sites_and_sites_of_one_class_are_stated_and_left_out(home):
     assert {"north", "south"} <= set(found.sites) - set(found.left_out)
     shown = {row[2]: row[-1] for row in found.rows()}
     assert shown["lone"] == "no: 1 patient" and shown["north"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("truth", "here", "reason"),
+    [
+        ([0, 1, 2, 0, 1, 1], 3, ""),
+        ([0, 1, 1, 0, 2, 2], 4, "1 of 3 classes do not occur: c"),
+        ([0, 0, 0, 1, 2, 2], 3, "one class"),
+        ([[0, 1, 1], [1, 1, 0], [0, 0, 0], [1, 0, 1]], 3, ""),
+        ([[0, 1, 1], [1, 1, 0], [0, 0, 0], [1, 0, 1]], 2, "1 of 3 labels occur in no row or in all rows: b"),
+        ([[0, 0, 1], [1, 0, 0], [0, 1, 0], [1, 0, 1]], 2, "1 of 3 labels occur in no row or in all rows: b"),
+    ],
+)
+def test_site_without_a_class_or_with_a_label_in_all_rows_has_no_score(truth, here, reason):
+    """With several labels, `present` means both answers; a label of all rows is not one that does not occur."""
+    truth = np.array(truth)
+    sample = ScoringInput(truth, truth, None, truth.shape[1] if truth.ndim > 1 else 3)
+    clusters = Clusters.of(np.arange(len(truth)).astype(str))
+    part = Sampler(sample, clusters, sample.present_classes(3)).take(np.arange(here))
+    assert sites._reason(part, ("a", "b", "c")) == reason
 
 
 def test_patients_at_several_sites_are_refused():
