@@ -25,6 +25,7 @@ from cardiobench.protocols import protocol_class
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.tasks.task import metrics_of
 from cardiobench.testing import check_extension
+from tests.features import FIELDS, facts, stated
 from tests.without_extensions import (
     KEPT,
     ROOT,
@@ -38,23 +39,8 @@ from tests.without_extensions import (
 
 NAMES = own_extensions()
 FAMILIES = own_families()
-# Words with other meanings: the calibration of a model, a loss of information, a row of a table, a heading, a layer of a network.
-COMMON_WORDS = {
-    *(
-        "alignment",
-        "calibration",
-        "choose",
-        "confound",
-        "dense",
-        "leads",
-        "representation",
-        "retrieval",
-        "reuse",
-        "stress",
-        "study",
-        "transfer",
-    ),
-}
+# Names of features that are also words of the core, each with its other meaning in the feature's file.
+COMMON_WORDS = {*stated("other_meaning")}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,6 +50,14 @@ def test_every_extension_passes_its_contract(name, monkeypatch):
     monkeypatch.setattr("cardiobench.testing.extension.check_protocol", checked.append)
     check_extension(name)
     assert checked == [*extensions()[name].protocols]
+
+
+def test_facts_of_features_are_complete():
+    """Each command of an extension has a line, and a file states nothing that no test reads."""
+    assert {*facts()} <= {*NAMES} and {field for known in facts().values() for field in known} <= FIELDS
+    for name, manifest in extensions().items():
+        if name in NAMES:
+            assert {line.split()[0] for line in stated("command_lines").get(name, ())} == {*manifest.commands}, name
 
 
 def test_invalid_manifest_is_named(monkeypatch):
@@ -102,17 +96,19 @@ def test_core_code_names_no_extension(root):
     """
     brought = [protocol_class(name) for name in contributions("protocols")]
     conditions = {one.condition for one in brought} - {BaseProtocol.condition}
-    named = {*NAMES, *(one.name for one in brought), *conditions} - COMMON_WORDS
-    found = []
+    named = {*NAMES, *(one.name for one in brought), *conditions}
+    found, common = [], set()
     for path in core_files(root):
         text = path.read_text(encoding="utf-8")
         if not any(name in text for name in named):
             continue
         for node in ast.walk(ast.parse(text)):
             word = getattr(node, WORD_OF.get(type(node), ""), None)
-            if isinstance(word, str) and word in named:
+            if isinstance(word, str) and word in COMMON_WORDS:
+                common.add(word)
+            elif isinstance(word, str) and word in named:
                 found.append(f"{path.relative_to(root)}:{node.lineno}: {word}")
-    assert not found
+    assert not found and common == COMMON_WORDS
 
 
 def test_core_code_names_no_dataset(root):

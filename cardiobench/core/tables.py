@@ -5,8 +5,9 @@ import csv
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,10 @@ MOST_CELLS = 100_000_000
 TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
 """String type for columns of mostly unique texts: needs a fifth of the memory of Python strings, but is slow for access
 by row."""
-_SEPARATORS = ",;\t"
+SNIFFED = 20
+"""Number of rows from which the separator of a CSV is recognised."""
+_SEPARATORS = "\t;,"
+_QUOTED = re.compile(r'"[^"]*"')
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
@@ -53,7 +57,7 @@ def read_table(
     """Read a CSV, Excel or Parquet file as a data frame; data frames are copied.
 
     The cells of a CSV or of a sheet stay text: `007` is not 7. A CSV is UTF-8, UTF-16 with a byte-order mark, or else
-    Windows-1252, which a `TableWarning` says. Its separator is `,`, `;` or a tab. With `;` or a tab and in a sheet, a comma
+    Windows-1252, which a `TableWarning` says. Its separator is `,`, `;` or a tab (`separator_of`). With `;` or a tab and in a sheet, a comma
     inside a number is the decimal sign, except in a file with tabs where every comma of a column may mark thousands.
     Parquet and frames keep their types; a named index becomes a column.
 
@@ -151,13 +155,13 @@ def _read_csv(path: Path, given: str) -> pd.DataFrame:
         )
         raise ValueError(f"line {content.count(10, 0, zero) + 1} contains a zero byte{hint}")
     with path.open(encoding=encoding, newline="") as file:
-        first_line = file.readline()
+        first_line, *rows = list(islice(file, 1 + SNIFFED)) or [""]
     if _EXCEL_SEPARATOR.fullmatch(first_line.strip()):
         raise ValueError(
             f"its first line is {first_line.strip()!r}, which only Excel understands; remove this line, so that the names of "
             "the columns come first"
         )
-    separator = separator_of(first_line)
+    separator = separator_of(first_line, rows)
     if first_line.count(separator) >= MOST_COLUMNS:
         raise ValueError(f"it has more than {MOST_COLUMNS} columns")
     lines, columns = content.count(b"\n"), first_line.count(separator) + 1
@@ -281,9 +285,21 @@ def encoding_of(start: bytes) -> str:
     return "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
 
 
-def separator_of(header: str) -> str:
-    """Return the delimiter of a CSV: comma, semicolon or tab, whichever is most frequent in its header."""
-    return max(_SEPARATORS, key=header.count)
+def separator_of(header: str, rows: Iterable[str] = ()) -> str:
+    """Return the delimiter of a CSV: tab, semicolon or comma.
+
+    It is the first of these that is as frequent in each row as in the header. Names of columns may have commas, and
+    numbers decimal commas. If none is, or no rows are given, it is the most frequent one in the header. What is in
+    quotation marks does not count.
+
+    Args:
+        header: First line.
+        rows: Some of the following lines; those after a cell with a line break are not considered.
+    """
+    lines = [row for row in takewhile(lambda row: row.count('"') % 2 == 0, rows) if row.strip()]
+    bare, *below = (_QUOTED.sub("", line) for line in (header, *lines))
+    regular = [one for one in _SEPARATORS if one in bare and all(row.count(one) == bare.count(one) for row in below)]
+    return regular[0] if regular and below else max(reversed(_SEPARATORS), key=bare.count)
 
 
 def decimal_point(cell: str) -> str:

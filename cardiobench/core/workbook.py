@@ -28,6 +28,8 @@ _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z0-9:]{1,30})"')
 _HIDDEN = re.compile(rb'<(?:\w+:)?row\s(?=[^>]*?\shidden="(?:1|true)")[^>]*?r="([0-9]{1,8})"')
+_NOT_CODE = re.compile(r'"[^"]*"|[\\_*].')
+"""Parts of a number format that are text, a space or a fill, so that a % in them is only shown."""
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _DOCTYPES = tuple("<!DOCTYPE".encode(one) for one in ("utf-8", "utf-16-le", "utf-16-be"))
 _CHUNK = 2**20
@@ -132,10 +134,13 @@ def _chosen(book: Any, sheet: str) -> str:
 
 
 def _value(cell: Any) -> Any:
-    """Return the value of a cell; a percentage as the text that Excel shows, because its number is a fraction."""
-    value = cell.value
-    if isinstance(value, int | float) and not isinstance(value, bool) and "%" in (cell.number_format or ""):
-        return f"{100 * value:.12g} %"
+    """Return the value of a cell; a percentage as the text that Excel shows, because its number is a fraction.
+
+    A format such as `0.0"%"` only shows the sign beside a number, which is returned.
+    """
+    value, shown = cell.value, cell.number_format or ""
+    if "%" in shown and isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{100 * value:.12g} %" if "%" in _NOT_CODE.sub("", shown) else value
     return value
 
 

@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv_reader
 
 from cardiobench.core.errors import BadData, MissingData, first_n
-from cardiobench.core.tables import decimal_point, encoding_of, separator_of
+from cardiobench.core.tables import SNIFFED, decimal_point, encoding_of, separator_of
 
 EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
 """Texts of empty cells, regardless of case."""
@@ -320,7 +321,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         with opened(path, "rb") as binary:
             encoding = encoding_of(binary.read(4))
         with opened(path, "rt", encoding=encoding, newline="") as stream:
-            separator = separator_of(stream.readline())
+            separator = separator_of(stream.readline(), islice(stream, SNIFFED))
             stream.seek(0)
             reader = csv.reader(stream, delimiter=separator, strict=True)
             for row in reader:

@@ -103,7 +103,7 @@ def _note(schema: pa.Schema) -> Mapping[str, Any]:
 def _csv(path: Path) -> VectorRows:
     with path.open(encoding="utf-8-sig", newline="") as file:
         line, *first = list(islice(file, 1 + SNIFFED)) or [""]
-    delimiter = separator_of(line)
+    delimiter = separator_of(line, first)
     names = next(csv.reader([line], delimiter=delimiter), [])
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"column {first_n(repeated)} occurs twice; remove one of them")

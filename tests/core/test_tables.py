@@ -7,7 +7,8 @@ import pytest
 
 from cardiobench.core import tables
 from cardiobench.core.errors import BadData
-from cardiobench.core.tables import check_thousands, read_table
+from cardiobench.core.tables import check_thousands, read_table, separator_of
+from cardiobench.data.tables import read_rows
 
 
 def test_parquet_with_a_huge_cell_is_refused_before_it_is_decoded(tmp_path):
@@ -104,6 +105,34 @@ def test_points_that_may_mark_thousands_are_refused_in_numbers(tmp_path, cells, 
     with pytest.raises(BadData, match=rf"column 'ntprobnp': in '{cells[0]}' beside '{cells[1]}' the point may be"):
         check_thousands(table, ["ntprobnp"], "table.csv")
     check_thousands(read_text(tmp_path, text.replace(";", ",")), ["ntprobnp"], "table.csv")
+
+
+@pytest.mark.parametrize(
+    ("lines", "separator"),
+    [
+        (["id;findings, as in the report, by sex, age;ef", "r0;none;50"], ";"),
+        (["id;findings, as in the report, by sex, age;ef", "r0;old infarct, anterior;50,5"], ";"),
+        (["id;size, cm;age, years;ef, %", "r0;170,5;60,5;50,5"], ";"),
+        (["id\tfindings, as in the report, by sex", "r0\tnone"], "\t"),
+        (['id;"findings, as in the report, by sex, age"'], ";"),
+        (['id,"a;b;c;d",ef', 'r0,"e;f",50'], ","),
+        (["id,text,ef", 'r0,"a', 'b",50'], ","),
+        (["id,codes;all,ef", "r0,a;b;c,50", "r1,,51"], ","),
+        (["id,ef", "r0,50", "", "r1,51"], ","),
+        (["id,sex,ef", "r0,F"], ","),
+        (["id", "r0"], ","),
+        (["0,1;0,2", "1,5;2,5"], ";"),
+    ],
+)
+def test_separator_is_as_frequent_in_rows_as_in_the_header(lines, separator):
+    assert separator_of(lines[0], lines[1:]) == separator
+
+
+def test_names_with_commas_are_read(tmp_path):
+    text = "id;findings, as in the report, by sex, age;ef\nr0;old infarct, anterior;50,5\n"
+    table = read_text(tmp_path, text)
+    assert list(table.iloc[0]) == ["r0", "old infarct, anterior", "50.5"]
+    assert [row for _, row in read_rows(tmp_path / "table.csv")][1] == ["r0", "old infarct, anterior", "50.5"]
 
 
 def test_first_line_for_excel_is_named(tmp_path):

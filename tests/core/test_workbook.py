@@ -54,6 +54,14 @@ def test_percentages_are_not_read_as_fractions(workbook):
     assert list(read_table(workbook(change))["EF"])[:3] == ["52 %", "52.5 %", "52"]
 
 
+@pytest.mark.parametrize("shown", ['0.0"%"', "0.0\\%", '0.0" %"', "0.0_%", '"EF "0.0\\ \\%'])
+def test_sign_beside_a_number_makes_no_percentage(workbook, shown):
+    def change(book, sheet):
+        sheet["B2"], sheet["B2"].number_format = 50.2, shown
+
+    assert read_table(workbook(change))["EF"][0] == "50.2"
+
+
 def test_thousands_beside_decimal_commas_are_left_as_they_are(tmp_path):
     (tmp_path / "t.csv").write_text("id;bnp;ef\na;1.201;50,5\nb;350,5;61\n")
     table = read_table(tmp_path / "t.csv")

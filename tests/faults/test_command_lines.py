@@ -21,43 +21,32 @@ from cardiobench.core.io import _host, files_below, remove_orphans
 from cardiobench.data import catalog
 from cardiobench.report.plots.draw import draw_report
 from cardiobench.results.collect import collect
+from tests.features import stated
 from tests.report import example_results
 
 ECG = "--model cardiobench/constant --tasks ptb_xl_sample/cd --protocols knn --limit 4 --resamples 20 --workers 0 --dry-run"
 LINES = {
-    "adopt": "adopt folder --labels labels.csv --name mine --out own",
     "cache": "cache list",
-    "calibration": "calibration good --task ptb_xl_sample/cd",
-    "choose": "choose good --task ptb_xl_sample/cd",
-    "missing": "missing --suite quick --model cardiobench/constant --output-dir out",
-    "mirror": "mirror hub --datasets ptb_xl_sample",
-    "equal-groups": "equal-groups good --task ptb_xl_sample/cd",
     "eval": f"eval {ECG} --output-dir out",
     "audit": "audit ptb_xl_sample",
     "compare": "compare good",
     "completion": "completion bash",
     "doctor": "doctor --model cardiobench/constant",
-    "flow": "flow --task ptb_xl_sample/cd",
-    "floors": "floors ptb_xl_sample/cd",
     "leaderboard": "leaderboard good --files board",
     "list": "list --models",
     "merge": "merge good --out merged",
     "phantom": "phantom ptb_xl --out twin --patients 1",
-    "plan": "plan --task ptb_xl_sample/cd --margin 0.05",
     "prepare": "prepare ptb_xl_sample --out prepared",
     "publish": "publish models cardiobench/constant",
     "pull": "pull org/model",
     "push": "push good --to org/model",
-    "readers": "readers --out readers",
     "references": "references ptb_xl_sample/cd --out references.csv",
     "report": "report good --out page",
-    "reproduce-reference": "reproduce-reference --inputs good --out tables",
     "rerun": "rerun run.yaml",
-    "sites": "sites good --task ptb_xl_sample/cd --site-column sex",
-    "subsets": "subsets ptb_xl_sample/cd --out subsets",
     "verify": "verify org/data --revision main",
 }
-"""One line per command, whose arguments are replaced in turn; `demo` starts processes and has its own tests."""
+"""One line per command of the core, whose arguments are replaced in turn; `demo` starts processes and has its own tests."""
+LINES |= {line.split()[0]: line for lines in stated("command_lines").values() for line in lines}
 PATHS = ("a\0b", "empty", "cut.json", "cut.csv", "cut.parquet", "x.zip", "folder", "loop", "dangling", "result.json")
 PATHS += ("empty/below", "/dev/null", "", "x" * 300, os.fsdecode(b"\xff\xfe"), "hostile", "/proc/nowhere/x")
 NUMBERS = ("-1", "9" * 40, "1e3", "1_0", "\N{ARABIC-INDIC DIGIT ONE}", "nan", "")

@@ -1,6 +1,8 @@
 """ECGs in CSV and Parquet tables, one recording per file and one channel per column."""
 
 import csv
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,29 +11,44 @@ import pyarrow.csv as csv_reader
 import pyarrow.parquet as pq
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.core.tables import SECOND_ENCODING, encoding_of, separator_of
+from cardiobench.core.tables import SECOND_ENCODING, SNIFFED, encoding_of, separator_of
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.content import note
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.limits import check_size
+from cardiobench.data.media.signal import MILLIVOLTS
 
 COMPONENT = "reader ecg tables"
-VERSION = 1
+VERSION = 2
+
+_BRACKET = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]$")
+_TIME = re.compile(
+    r"(?:time|zeit|temps|tiempo|tempo|t)(?:\s*[(\[]\s*|[ _])(?P<unit>ms|s|sec|seconds)\s*[)\]]?", re.IGNORECASE
+)
+_RATE_NOTE = re.compile(
+    r"\b(?:fs|(?:sampling|sample)[ _-]?(?:rate|frequency))\s*[:=]?\s*(?P<rate>\d+(?:\.\d+)?)\s*(?:hz)?\s*$",
+    re.IGNORECASE,
+)
+_UNIT_NOTE = re.compile(r"\bunits?\s*[:=]\s*(?P<unit>\S+)\s*$", re.IGNORECASE)
 
 
 def read_csv_ecg(path: Path) -> Channels:
     """Read a CSV with one channel per column; the first line has their names unless it contains only numbers.
 
+    Rate and unit are those that lines before it state (`# sampling rate: 500 Hz`, `# unit: mV`), or the names of the
+    columns (`_channels`).
+
     Raises:
-        BadMedia: The file is missing, not a text table, or has a cell that is not a number.
+        BadMedia: The file is missing, not a text table, has a cell that is not a number, or states two rates.
     """
     try:
         refuse_special(path)
         check_size(str(path), 4 * path.stat().st_size)
         content = note(path.read_bytes())
-        text = _decoded(content)
+        notes, text = _split_notes(_decoded(content))
         header, _, cells = text.partition("\n")
-        separator = separator_of(header)
+        separator = separator_of(header, cells.split("\n", SNIFFED)[:SNIFFED])
         names = [cell.strip() for cell in next(csv.reader([header.rstrip("\r")], delimiter=separator), [])]
         named = any(not _is_number(name) for name in names)
         options = csv_reader.ReadOptions(
@@ -51,11 +68,11 @@ def read_csv_ecg(path: Path) -> Channels:
             f"{path} cannot be read as a table of samples ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
         ) from error
     signal = np.stack([table[name].to_numpy() for name in table.column_names], axis=1) if names else np.empty((0, 0))
-    return Channels(signal, tuple(names) if named else None)
+    return _channels(str(path), signal, names if named else None, notes)
 
 
 def read_parquet_ecg(path: Path) -> Channels:
-    """Read a Parquet file with one channel per numeric column.
+    """Read a Parquet file with one channel per numeric column, whose names may state rate and unit (`_channels`).
 
     Raises:
         BadMedia: The file is missing, damaged, or has no numeric column.
@@ -76,7 +93,66 @@ def read_parquet_ecg(path: Path) -> Channels:
         ) from error
     if not names:
         raise BadMedia(f"{path} has no column of numbers. {COPY_AGAIN}")
-    return Channels(np.stack(columns, axis=1), tuple(names))
+    return _channels(str(path), np.stack(columns, axis=1), names)
+
+
+def _channels(path: str, signal: np.ndarray, names: Sequence[str] | None, notes: Sequence[str] = ()) -> Channels:
+    """Return the channels with the rate and the units that notes or names of columns state.
+
+    Names state the unit if each lead has one in brackets, such as `V1 (mV)`, and the rate by a column of evenly spaced times
+    with their unit, such as `time (s)` or `t_ms`.
+
+    Args:
+        path: Name for messages.
+        signal: Samples, (samples, channels).
+        names: Names of the columns; None if there are none.
+        notes: Lines before the table.
+
+    Raises:
+        BadMedia: Notes and times state two rates.
+    """
+    rate = next((float(match["rate"]) for note in notes if (match := _RATE_NOTE.search(note))), None)
+    unit = next((match["unit"] for note in notes if (match := _UNIT_NOTE.search(note))), None)
+    units = None if unit is None or unit.lower() not in MILLIVOLTS else (unit,)
+    if names is None:
+        return Channels(signal, None, rate, units)
+    for place, name in enumerate(names):
+        if match := _TIME.fullmatch(name):
+            by_times = _rate_of(signal[:, place] / (1000 if match["unit"].lower() == "ms" else 1))
+            if rate and by_times and abs(rate - by_times) > 1e-3 * rate:
+                raise BadMedia(
+                    f"{path} states {rate:g} Hz, but its column '{name}' has {by_times:g} Hz. Correct the file."
+                )
+            rate = rate or by_times
+    stated = [match[1] if (match := _BRACKET.search(name)) and match[1].lower() in MILLIVOLTS else "" for name in names]
+    leads = [place for place, name in enumerate(names) if lead_name(name)] or [
+        place for place, name in enumerate(names) if not _TIME.fullmatch(name)
+    ]
+    if all(stated[place] for place in leads):
+        units = tuple(stated)
+    return Channels(signal, tuple(names), rate, units)
+
+
+def _rate_of(times: np.ndarray) -> float | None:
+    """Return the sampling rate in Hz of evenly spaced times in seconds, a whole number within their rounding; else None."""
+    steps = np.diff(times)
+    if len(steps) < 2 or not np.isfinite(steps).all() or not (mean := steps.mean()) > 0:
+        return None
+    uneven = float(np.abs(steps - mean).max())
+    if uneven > mean / 2:
+        return None
+    rate = float(1 / mean)
+    whole = round(rate)
+    return float(whole) if whole and abs(rate - whole) <= rate * max(uneven / (times[-1] - times[0]), 1e-6) else rate
+
+
+def _split_notes(text: str) -> tuple[list[str], str]:
+    """Return the lines at the begin that start with `#`, and the rest."""
+    notes = []
+    while text.startswith("#"):
+        line, _, text = text.partition("\n")
+        notes.append(line.strip("# \t\r"))
+    return notes, text
 
 
 def _decoded(content: bytes) -> str:

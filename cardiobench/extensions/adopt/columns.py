@@ -60,6 +60,8 @@ SEXES = {
 """Mapping from text in lower case without accents to sex, in the languages of `NAMES`."""
 _AMBIGUOUS = {"h", "v"}
 """Beside one of these, `m` may be a woman: Spanish writes hombre or varón, and mujer."""
+BARE_NUMBERS = ("n", "no", "n_o", "nr", "num", "number", "numero", "nummer")
+"""Names that may mean the number of a patient or of a row."""
 MOST_CLASSES = 20
 FEW_NUMBERS = 10
 """Largest number of distinct values for which a numeric column may hold classes."""
@@ -191,6 +193,11 @@ def role_column(role: str, table: pd.DataFrame, taken: Collection[str]) -> str |
     names = [name for name in reversed(list(table)) if name not in taken]
     by_name = {_plain(_NOTE.sub("", name)): name for name in names} | {_plain(name): name for name in names}
     return next((by_name[name] for name in NAMES[role] if name in by_name), None)
+
+
+def bare_numbers(table: pd.DataFrame) -> list[str]:
+    """Return the columns whose name, such as `N.º`, does not say whether they number patients or rows."""
+    return [str(name) for name in table if _plain(str(name)) in BARE_NUMBERS]
 
 
 def slug(column: str) -> str:

@@ -32,7 +32,7 @@ from cardiobench.data.spelling import folded_column, shown_spellings, spellings
 from cardiobench.extensions.adopt import splits as splitting
 from cardiobench.extensions.adopt import tasks as labelling
 from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_of_role, columns_of, without_columns
-from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, profile, second_header, sex_of
+from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, bare_numbers, profile, second_header, sex_of
 from cardiobench.extensions.adopt.locate import ARRAYS, PEEKED, Located, candidates, is_echo, locate
 from cardiobench.extensions.adopt.patients import find_patients, without_patient
 from cardiobench.extensions.adopt.questions import Questions
@@ -342,8 +342,10 @@ class _Adoption:
             return
         if "patient" in self.named_roles:
             return  # A problem already.
+        doubtful = bare_numbers(self.table)
+        maybe = f" {first_n(map(repr, doubtful))} may number patients or rows." if doubtful else ""
         self.roles["patient"] = self.questions.ask(
-            f"No column has a patient's usual name ({', '.join(NAMES['patient'][:4])}). Which one names the patient?",
+            f"No column has a patient's usual name ({', '.join(NAMES['patient'][:4])}).{maybe} Which one names the patient?",
             "--patient-column COLUMN; or --patient-is-record if patients are unknown (recorded in every result)",
             list(self.table),
         )

@@ -104,6 +104,15 @@ def _check_flags(name: str, kind: str, found: ColumnProfile, answers: Answers) -
         )
 
 
+def _about_percentages(cells: pd.Series) -> str:
+    """Explain percentages above 100, which are numbers to which Excel's percent format was given; empty if there are none."""
+    shares = pd.to_numeric(cells[cells.str.endswith("%")].str.removesuffix("%").str.strip(), errors="coerce")
+    if not (shares > 100).any():
+        return ""
+    most = shares.max()
+    return f" Excel's percent format shows {most / 100:g} as {most:g} %; give such cells the format of numbers."
+
+
 def _number(
     name: str, found: ColumnProfile, column: pd.Series, answers: Answers, questions: Questions
 ) -> DeclaredTask | None:
@@ -118,7 +127,7 @@ def _number(
             )
             raise BadData(
                 f"column '{found.name}' is not numeric: {len(odd)} cells such as {first_n(map(repr, odd.unique()))}. "
-                f"Correct or empty them{flag}{kinds}."
+                f"Correct or empty them{flag}{kinds}.{_about_percentages(odd)}"
             )
     found = profile(column.mask(values.isna(), ""))
     if not found.values:

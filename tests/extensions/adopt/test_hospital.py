@@ -13,11 +13,12 @@ import yaml
 from cardiobench.cli.main import main
 from cardiobench.core import plugins
 from cardiobench.core.errors import MissingData
+from cardiobench.data.media import LEADS
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.adopt.columns import NAMES, role_column, second_header, sentinels, sex_of, split_of
 from tests.data.ecg_files import write_csv
 from tests.data.vendor_files import muse
-from tests.extensions.adopt.folders import WRITERS, adopt, bundled, write_hospital
+from tests.extensions.adopt.folders import WRITERS, adopt, bundled, write_hospital, write_labels
 
 STATED = ("--target", "Schenkelblock", "--positive", "schenkelblock=ja", "--sampling-rate", "100", "--unit", "mV")
 KNOWN = {"format": ["csv", "dicom", "edf", "wfdb", "xml"], "sampling_rate": 100.0, "unit": "mV", "leads": None}
@@ -235,6 +236,44 @@ def test_numbers_with_units_in_cells_are_in_the_first_refusal(hospital, tmp_path
     assert adopt(*request, "--target", "QRS (ms)", *STATED[4:]) == 0
     said = said_by(capsys)
     assert "regression, 80 to 109 ms" in said and "ids?" not in said
+
+
+def test_percent_format_of_excel_is_explained(hospital, tmp_path, capsys):
+    """An ejection fraction of 50.2 with a percent format is 5020 % in Excel, too."""
+    table, folder = hospital
+    table.assign(LVEF=[40.2 + number for number in range(30)]).to_excel(tmp_path / "labels.xlsx", index=False)
+    book = openpyxl.load_workbook(tmp_path / "labels.xlsx")
+    for row in book.active.iter_rows(min_row=2):
+        row[-1].number_format = "0.0%"
+    book.save(tmp_path / "labels.xlsx")
+    request = (folder, tmp_path / "labels.xlsx", tmp_path / "own", "--target", "LVEF")
+    assert adopt(*request) == 2
+    said = said_by(capsys)
+    assert "'4020 %'" in said and "percent format shows 69.2 as 6920 %; give such cells the format of numbers" in said
+
+
+def test_bare_number_is_named_as_a_possible_patient(hospital, tmp_path, capsys):
+    table, folder = hospital
+    table = table.rename(columns={"Patientennummer": "N.º"})
+    assert adopt_with(table, folder, tmp_path, *STATED) == 2
+    said = said_by(capsys)
+    assert "'N.º' may number patients or rows. Which one names the patient? --patient-column COLUMN" in said
+
+
+def test_rate_and_unit_that_a_csv_states_are_not_asked_for(tmp_path, capsys):
+    frame, signals = bundled(12)
+    (tmp_path / "csv").mkdir()
+    for name, signal in zip(frame["id"], signals, strict=True):
+        columns = {"time (s)": np.arange(len(signal)) / 100}
+        columns |= {f"{lead} (\xb5V)": 1000 * signal[:, place] for place, lead in enumerate(LEADS)}
+        pd.DataFrame(columns).round(3).to_csv(tmp_path / "csv" / f"{name}.csv", index=False)
+    labels = write_labels(frame, tmp_path / "labels.csv")
+    own = ("--target", "cd", "--positive", "cd=CD")
+    assert adopt(tmp_path / "csv", labels, tmp_path / "own", *own) == 0
+    ecg = open_dataset("mine").recording(3)
+    assert ecg.fs == 100 and np.abs(ecg.signal - signals[3]).max() < 1e-5
+    assert adopt(tmp_path / "csv", labels, tmp_path / "own", *own, "--unit", "mV", "--overwrite") == 2
+    assert "but mV was given" in said_by(capsys)
 
 
 def test_sentinels_are_remarked_and_can_be_left_out(hospital, tmp_path, capsys):
