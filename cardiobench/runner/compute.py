@@ -8,7 +8,7 @@ from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.results.record import reason_given
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.backends import backend
-from cardiobench.runner.cells.base import BaseCell, Result
+from cardiobench.runner.cells.base import ComputedCell, Result
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.recent import RecentData
 from cardiobench.runner.workers import (
@@ -40,7 +40,7 @@ class Progress(Protocol):
         ...
 
 
-def applies(cell: BaseCell[Any]) -> str:
+def applies(cell: ComputedCell[Any]) -> str:
     """Return why a cell does not apply, as far as known before anything is read; empty if it does.
 
     A model does not apply to a target that it receives as input. A protocol may refuse the task or the model.
@@ -56,7 +56,7 @@ def applies(cell: BaseCell[Any]) -> str:
 
 
 def compute_all(
-    cells: Sequence[BaseCell[Result]],
+    cells: Sequence[ComputedCell[Result]],
     context: RunContext,
     name: str,
     *,
@@ -97,7 +97,7 @@ def compute_all(
 
 def _settle(
     n: int,
-    cell: BaseCell[Result],
+    cell: ComputedCell[Result],
     refused: str,
     kept: Result | None,
     outcome: CellOutcome | None,
@@ -124,7 +124,7 @@ def _settle(
 
 
 def _in_workers(
-    cells: Sequence[BaseCell[Any]],
+    cells: Sequence[ComputedCell[Any]],
     todo: Sequence[int],
     context: RunContext,
     name: str,
@@ -167,7 +167,7 @@ def _in_workers(
     return outcomes
 
 
-def _detached_cells(cells: Sequence[BaseCell[Any]], positions: Sequence[int]) -> dict[int, BaseCell[Any]]:
+def _detached_cells(cells: Sequence[ComputedCell[Any]], positions: Sequence[int]) -> dict[int, ComputedCell[Any]]:
     """Return position -> detached cell; cells whose texts cannot be encoded stay here, where the reason is reported."""
     found = {}
     for n in positions:
@@ -179,7 +179,7 @@ def _detached_cells(cells: Sequence[BaseCell[Any]], positions: Sequence[int]) ->
 
 
 def expected_cost(
-    cells: Sequence[BaseCell[Any]], sizes: Mapping[int, int], results: Sequence[ScoreResult]
+    cells: Sequence[ComputedCell[Any]], sizes: Mapping[int, int], results: Sequence[ScoreResult]
 ) -> Callable[[int], tuple[int, float]]:
     """Return the key by which cells are sorted, because a long cell at the end would occupy a single process.
 

@@ -21,7 +21,7 @@ from cardiobench.models.base import TextEncoder
 from cardiobench.models.facts import without_network
 from cardiobench.protocols.zero_shot import embed_texts
 from cardiobench.runner.backends import Workers, environment, set_environment
-from cardiobench.runner.cells.base import BaseCell, Result
+from cardiobench.runner.cells.base import ComputedCell, Result
 from cardiobench.runner.recent import RecentData
 
 MEMORY_SHARE = 0.8
@@ -35,7 +35,7 @@ CELL_SECONDS = 0.15  # Reading, intervals, floors and files of a cell.
 SECONDS_PER_BYTE = 3e-9  # Reading the embeddings of a cell.
 
 
-def detached(cell: BaseCell[Result]) -> BaseCell[Result]:
+def detached(cell: ComputedCell[Result]) -> ComputedCell[Result]:
     """Return a cell without the model's network, but with vectors of the texts that its protocol needs.
 
     Raises:
@@ -68,7 +68,7 @@ class CellOutcome:
     error: CardioBenchError | None = None
 
 
-def compute_group(cells: Sequence[tuple[int, BaseCell[Any]]], variables: Mapping[str, str]) -> list[CellOutcome]:
+def compute_group(cells: Sequence[tuple[int, ComputedCell[Any]]], variables: Mapping[str, str]) -> list[CellOutcome]:
     """Compute the cells of a message, given with their positions, under the environment variables of the run.
 
     The cells of a message read recordings once.
@@ -78,7 +78,7 @@ def compute_group(cells: Sequence[tuple[int, BaseCell[Any]]], variables: Mapping
     return [_outcome(index, cell, recent) for index, cell in cells]
 
 
-def _outcome(index: int, cell: BaseCell[Any], recent: RecentData) -> CellOutcome:
+def _outcome(index: int, cell: ComputedCell[Any], recent: RecentData) -> CellOutcome:
     try:
         record, files = on_one_core(cell, recent)
     except NotApplicable as error:
@@ -88,7 +88,7 @@ def _outcome(index: int, cell: BaseCell[Any], recent: RecentData) -> CellOutcome
     return CellOutcome(index, record, files)
 
 
-def on_one_core(cell: BaseCell[Result], recent: RecentData) -> tuple[Result, Sequence[Path]]:
+def on_one_core(cell: ComputedCell[Result], recent: RecentData) -> tuple[Result, Sequence[Path]]:
     """Compute a cell with one math-library thread, because the number of threads affects the last bits.
 
     A library that uses joblib within the cell would otherwise send each of its steps to the cluster that runs the cell.
@@ -101,7 +101,7 @@ def on_one_core(cell: BaseCell[Result], recent: RecentData) -> tuple[Result, Seq
 
 
 def compute_in_workers(
-    groups: Sequence[Sequence[tuple[int, BaseCell[Any]]]], workers: Workers
+    groups: Sequence[Sequence[tuple[int, ComputedCell[Any]]]], workers: Workers
 ) -> Iterator[CellOutcome]:
     """Compute detached cells, and yield outcomes in order of completion.
 
@@ -137,7 +137,7 @@ def launched_here() -> int:
     return int(os.environ.get(PROCESSES_HERE) or 1)
 
 
-def stored_bytes(cell: BaseCell[Any]) -> int:
+def stored_bytes(cell: ComputedCell[Any]) -> int:
     """Return the total size of a cell's embedding stores."""
     return sum(file.stat().st_size for store in cell.stores for file in store.folder.glob("*.arrow"))
 

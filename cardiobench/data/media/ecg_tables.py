@@ -113,7 +113,7 @@ def _channels(path: str, signal: np.ndarray, names: Sequence[str] | None, notes:
     """
     rate = next((float(match["rate"]) for note in notes if (match := _RATE_NOTE.search(note))), None)
     unit = next((match["unit"] for note in notes if (match := _UNIT_NOTE.search(note))), None)
-    units = None if unit is None or unit.lower() not in MILLIVOLTS else (unit,)
+    units: tuple[str, ...] | None = None if unit is None or unit.lower() not in MILLIVOLTS else (unit,)
     if names is None:
         return Channels(signal, None, rate, units)
     for place, name in enumerate(names):

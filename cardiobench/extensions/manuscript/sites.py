@@ -251,7 +251,7 @@ def _reason(part: Sampler, classes: Sequence[str]) -> str:
         here = part.sample.present_classes(len(classes))
         if not part.sample.multilabel and here.sum() < 2:
             return "one class"
-        if lacking := [classes[place] for place in np.flatnonzero(part.present & ~here)]:
+        if lacking := [name for name, absent in zip(classes, part.present & ~here, strict=True) if absent]:
             what = "labels occur in no row or in all rows" if part.sample.multilabel else "classes do not occur"
             return f"{len(lacking)} of {int(part.present.sum())} {what}: {first_n(lacking)}"
     return ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.libraries import as_text, library_warnings, merged
@@ -22,7 +22,7 @@ from cardiobench.results.context import PATIENT_IS_RECORD
 from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.provenance import stamp
 from cardiobench.runner.cells.answers import answer_recordings, save_answered
-from cardiobench.runner.cells.base import KEY_DIGITS, BaseCell, TaskCell, profile_fact
+from cardiobench.runner.cells.base import KEY_DIGITS, ComputedCell, TaskCell, profile_fact
 from cardiobench.runner.cells.recordings import parts_of
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.recent import RecentData
@@ -33,7 +33,7 @@ SCORED = "scored"
 
 
 @dataclass(frozen=True)
-class AnalysisCell(BaseCell[AnalysisResult]):
+class AnalysisCell(ComputedCell[AnalysisResult]):
     """One model, analysis protocol and subject, with an analysis as record.
 
     Attributes:
@@ -114,17 +114,13 @@ class AnalysisCell(BaseCell[AnalysisResult]):
 
 @dataclass(frozen=True)
 class AnalysisScoreCell(TaskCell):
-    """Score of predictions from an analysis.
+    """Score of predictions from an analysis, which saves it with its own record.
 
     Attributes:
         analysis: Analysis that made the predictions.
     """
 
     analysis: AnalysisCell
-
-    def compute(self, recent: RecentData) -> NoReturn:
-        """Refuse, because the analysis computes its scores with its own record."""
-        raise NotImplementedError(f"{self.label} is scored by the analysis of {self.analysis.subject}")
 
     def inputs(self) -> Mapping[str, Any]:
         """Return the inputs of the analysis with metrics and variant."""

@@ -77,20 +77,6 @@ class BaseCell(ABC, Generic[Result]):
     def load_cached(self) -> Result | None:
         """Return the saved record if its key matches, else None."""
 
-    @abstractmethod
-    def compute(self, recent: RecentData) -> tuple[Result, Sequence[Path]]:
-        """Compute and save the record.
-
-        Args:
-            recent: Recordings of the previous cell, which are read again only if this cell needs others.
-
-        Returns:
-            Record and paths of the written files.
-
-        Raises:
-            NotApplicable: The protocol does not apply to the model.
-        """
-
     def check(self) -> None:
         """Refuse a task or model that the protocol does not support by raising `NotApplicable`. By default none is refused."""
 
@@ -175,6 +161,24 @@ class BaseCell(ABC, Generic[Result]):
             ),
             **self.inputs(),
         }
+
+
+class ComputedCell(BaseCell[Result]):
+    """A cell that `cardiobench.runner.compute.compute_all` computes; others are saved together with one of these."""
+
+    @abstractmethod
+    def compute(self, recent: RecentData) -> tuple[Result, Sequence[Path]]:
+        """Compute and save the record.
+
+        Args:
+            recent: Recordings of the previous cell, which are read again only if this cell needs others.
+
+        Returns:
+            Record and paths of the written files.
+
+        Raises:
+            NotApplicable: The protocol does not apply to the model.
+        """
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cardiobench.data.spec import Task
 from cardiobench.protocols.frame import FrameOutput, FrameProtocol
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cells.answers import Answered, save_answered
-from cardiobench.runner.cells.base import TaskCell
+from cardiobench.runner.cells.base import ComputedCell, TaskCell
 from cardiobench.runner.encode import FrameTaskPlan
 from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import expected_units, limited_references
@@ -24,7 +24,7 @@ from cardiobench.tasks.mask_volumes import PREDICTED
 
 
 @dataclass(frozen=True)
-class FrameCell(TaskCell):
+class FrameCell(TaskCell, ComputedCell[ScoreResult]):
     """Cell of a protocol that predicts labelled frames."""
 
     protocol: FrameProtocol

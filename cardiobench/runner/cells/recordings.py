@@ -20,7 +20,7 @@ from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cells.answers import answer_recordings, save_answered
-from cardiobench.runner.cells.base import TaskCell
+from cardiobench.runner.cells.base import ComputedCell, TaskCell
 from cardiobench.runner.condition import Condition, conditions
 from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import first_patients
@@ -50,7 +50,7 @@ class Members:
 
 
 @dataclass(frozen=True)
-class Cell(TaskCell):
+class Cell(TaskCell, ComputedCell[ScoreResult]):
     """Cell of a protocol that predicts from embeddings of recordings.
 
     Attributes:
