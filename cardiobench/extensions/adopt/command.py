@@ -234,7 +234,7 @@ def _sheet(request: "AdoptionRequest", proposal: "Proposal", path: Path, console
     try:
         drawn = write_contact_sheet(proposal.examined, read, path, f"Remarked recordings of {request.name}")
     except MissingExtra as error:
-        console.print(f"! no contact sheet of the remarked recordings: {error}")
+        console.remarks([f"no contact sheet of the remarked recordings: {error}"])
         return []
     return [path] if drawn else []
 
