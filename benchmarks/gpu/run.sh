@@ -3,7 +3,7 @@
 #
 #     benchmarks/gpu/run.sh [FOLDER]     also writes the lines to FOLDER (default: benchmarks/gpu/results)
 #
-# DEVICE=cpu runs the same parts, smaller, on the CPU. Wheels beside this script are put on the path first (wheels.sh).
+# PARTS="demo tests" runs only these. DEVICE=cpu runs the same parts, smaller, on the CPU. Wheels beside this script are put on the path first (wheels.sh).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 DEVICE=${DEVICE:-cuda}
@@ -19,7 +19,7 @@ if ls benchmarks/gpu/wheels/*.whl >/dev/null 2>&1; then
 fi
 lines=$folder/$(date -u +%Y-%m-%d)-$DEVICE.jsonl
 failed=0
-for part in demo tests throughput training; do
+for part in ${PARTS:-demo tests throughput training}; do
     timeout --kill-after 10 "${SECONDS_PER_PART:-110}" "$PYTHON" -m benchmarks.gpu.parts "$part" --device "$DEVICE" | tee -a "$lines"
     code=${PIPESTATUS[0]}
     if [ "$code" -ne 0 ]; then
