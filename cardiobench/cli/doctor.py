@@ -140,7 +140,7 @@ def _card_preprocessing(card: ModelCard | None) -> list[Fact]:
 
 
 def _plan_facts(plan: ModelPlan) -> list[Fact]:
-    facts = [("loaded by", plan.rule)]
+    facts = [("loaded by", plan.rule), *plan.facts]
     if plan.source is not None:
         pinned = plan.card.revision if plan.card else None
         at = plan.source.commit or "user files: the revision is the digest of the weights"

@@ -143,6 +143,9 @@ class CostMeter:
         if self.counted is not None:
             return
         encoder, bf16 = self.model.encoder, self.model.precision == "bf16"
+        if reason := getattr(encoder, "no_count_reason", ""):
+            self.counted = {"reason": reason}
+            return
         try:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
                 own, flops = count_work(lambda: encode(encoder, parts[:1]))

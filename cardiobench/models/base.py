@@ -38,7 +38,7 @@ class Encoder(Protocol):
             the embedding key.
         warnings: Sentences that every result of the model carries.
 
-    Eight further attributes are optional. `sampling_rate` is the rate in Hz to which ECGs are resampled before
+    Ten further attributes are optional. `sampling_rate` is the rate in Hz to which ECGs are resampled before
     `transform`; an encoder without it resamples by itself. `frame_wise = True` states that the parts are the frames of
     a clip, encoded independently, so that clips with reordered frames are not encoded again. `no_text_reason` is the
     reason why an encoder has no text tower. `stored_as` is the type of its stored vectors, "float32" or "float16". An
@@ -47,7 +47,8 @@ class Encoder(Protocol):
     that the network uses, by default all twelve; recordings always have twelve columns, from which `transform` selects
     by name. An encoder that also works with fewer leads has `with_leads(leads) -> Encoder`, which returns a copy for
     these leads. `given` names the facts in the input besides the recording, such as ("age", "sex"); a task that predicts
-    one of them does not apply.
+    one of them does not apply. `fixed_precision` is the precision of a network that runs outside PyTorch, and
+    `no_count_reason` the reason why its operations cannot be counted.
     """
 
     name: str

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cardiobench.core import extensions
 from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.base import Encoder
 from cardiobench.models.blocks.signal_settings import POOLINGS, SIGNAL_KEYS, signal_settings
@@ -16,6 +17,7 @@ from cardiobench.models.safe_folder import library_errors
 
 RULES = (
     "a registered name",
+    "a file of a format that an extension loads, without other weights -> that extension",
     "open_clip_config.json -> open_clip",
     "config.json with 'architecture' -> timm",
     "config.json with the 'model_type' of a registered model -> its adapter, without remote code",
@@ -41,6 +43,7 @@ class LoaderMatch:
         poolings: Available poolings, the default first; () if there is no choice.
         variants: Available variants of the preprocessing, the default first; () if there is no choice.
         card: Registered model of the adapter; None for a loader selected only by the files.
+        facts: Pairs (subject, description) about the network that its file states, for `doctor`.
     """
 
     rule: str
@@ -49,6 +52,7 @@ class LoaderMatch:
     poolings: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     card: ModelCard | None = None
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> LoaderMatch:
@@ -67,6 +71,8 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
     except ImportError as error:
         raise MissingExtra("a model with weights", "models", "torch") from error
 
+    if match := _by_format(source, facts):
+        return match
     settings = _own_facts(source)
     frames = frame_settings(facts if facts is not None else settings, source.name)
     config = source.json("config.json")
@@ -96,6 +102,18 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
     if "like" in settings:
         return _like(source, str(settings["like"]), f"{OWN} states like '{settings['like']}'")
     return _by_keys(source)
+
+
+def _by_format(source: ModelFiles, facts: Mapping[str, Any] | None) -> LoaderMatch | None:
+    """Return the loader that an extension has for the format of the only weights file; None if there is none."""
+    if any(Path(file).suffix in WEIGHTS for file in source.files):
+        return None
+    for suffix, loader in extensions.contributions("loaders").items():
+        found = [file for file in source.files if Path(file).suffix.lower() == suffix]
+        if len(found) == 1:
+            stated = {**source.json(OWN), **source.facts} if facts is None else facts
+            return extensions.resolve(loader)(source, found[0], stated)
+    return None
 
 
 def _by_files(

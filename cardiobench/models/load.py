@@ -45,6 +45,7 @@ class ModelPlan:
         adapter: Function or class of the adapter.
         unpinned: Whether the files belong to the latest commit on the Hub, because no revision was given.
         patches: Whether to keep the encoder's patch tokens, which no loader does by itself.
+        facts: Pairs (subject, description) about the network that its file states.
     """
 
     name: str
@@ -60,6 +61,7 @@ class ModelPlan:
     adapter: Callable[..., Encoder]
     unpinned: bool = False
     patches: bool = False
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 def load_model(
@@ -172,6 +174,7 @@ def plan_model(
         adapter=match.adapter,
         unpinned=source is not None and bool(source.commit) and revision is None and not (card and card.revision),
         patches=patches,
+        facts=match.facts,
     )
 
 
@@ -255,10 +258,16 @@ def resolve_precision(precision: str, encoder: Encoder, plan: ModelPlan, device:
     """Resolve the precision `auto` to fp32 or bf16; return any other one unchanged.
 
     Raises:
-        BadModel: The precision is unknown.
+        BadModel: The precision is unknown, or the network has another one that cannot be changed.
     """
     if precision not in PRECISIONS:
         raise BadModel(f"no precision '{precision}'. There are: {', '.join(PRECISIONS)}.")
+    if fixed := getattr(encoder, "fixed_precision", ""):
+        if precision not in ("auto", fixed):
+            raise BadModel(
+                f"{plan.name} computes in the precision of its file, not in {precision}. Leave --precision out."
+            )
+        return fixed
     if precision != "auto":
         return precision
     lowered = device.startswith("cuda") and plan.source is not None and "echo" in encoder.modalities
