@@ -11,7 +11,7 @@ import torch
 from cardiobench.core.errors import BadModel
 from cardiobench.extensions.onnx_models.file import read_checked
 from cardiobench.extensions.onnx_models.network import OnnxFrameNetwork, OnnxNetwork
-from cardiobench.extensions.onnx_models.settings import FrameInput, preprocessing_of
+from cardiobench.extensions.onnx_models.settings import FrameFormat, preprocessing_of
 from cardiobench.models.blocks.signal_encoder import SignalEncoder
 from cardiobench.models.detect import LoaderMatch
 from cardiobench.models.files import ModelFiles
@@ -48,7 +48,7 @@ class OnnxFrameEncoder(ImageEncoder):
 class Resize:
     """Preparation of a PIL image: one channel if it is grey, then resizing, then a crop of the centre."""
 
-    picture: FrameInput
+    picture: FrameFormat
 
     def __call__(self, image: Any) -> Any:
         """Return the prepared image."""
@@ -66,7 +66,7 @@ class Resize:
 
 
 @dataclass(frozen=True)
-class WholeClip:
+class FixedLengthClip:
     """Preparation of a fixed number of frames, which are one part."""
 
     prepare: FrameByFrame
@@ -132,7 +132,7 @@ def load(source: ModelFiles, *, file: str, settings: Mapping[str, Any]) -> OnnxS
         network=OnnxFrameNetwork(
             *network, layout=picture.layout, scale=picture.scale, mean=picture.mean, std=picture.std
         ),
-        prepare=WholeClip(by_frame, count) if "T" in picture.layout and count else by_frame,
+        prepare=FixedLengthClip(by_frame, count) if "T" in picture.layout and count else by_frame,
         frames=stated.frames,
         sampling=stated.frames.sampling,
         **common,

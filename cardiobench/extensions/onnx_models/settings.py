@@ -1,4 +1,4 @@
-"""Stated preprocessing of a network in an ONNX file: of ECGs as in `SignalSettings`, of frames as in `FrameInput`."""
+"""Stated preprocessing of a network in an ONNX file: of ECGs as in `SignalSettings`, of frames as in `FrameFormat`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -33,7 +33,7 @@ Numbers = Annotated[tuple[float, ...], BeforeValidator(_as_tuple)]
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class FrameInput:
+class FrameFormat:
     """Input format of a network for frames or clips.
 
     Attributes:
@@ -68,7 +68,7 @@ class FrameInput:
         return 1 if self.colour == "grey" else 3
 
 
-FRAME_KEYS = tuple(field.name for field in fields(FrameInput))
+FRAME_KEYS = tuple(field.name for field in fields(FrameFormat))
 KEYS = ("output", *SIGNAL_KEYS, *(key for key in (*FRAME_KEYS, *SAMPLING_KEYS) if key not in SIGNAL_KEYS))
 
 
@@ -87,7 +87,7 @@ class Preprocessing:
     input: Value
     output: Value
     signal: SignalSettings | None
-    picture: FrameInput | None
+    picture: FrameFormat | None
     frames: FrameSettings
 
     def facts(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) 
     return made
 
 
-def _frame_input(facts: Mapping[str, Any], taken: Value, name: str) -> tuple[FrameInput, FrameSettings]:
+def _frame_input(facts: Mapping[str, Any], taken: Value, name: str) -> tuple[FrameFormat, FrameSettings]:
     """Return the settings of frames; size and number of frames are by default those of the network's input."""
     fixed = {}
     if taken.shape is not None and len(taken.shape) == len(str(facts["layout"])):
@@ -162,7 +162,7 @@ def _frame_input(facts: Mapping[str, Any], taken: Value, name: str) -> tuple[Fra
     if "T" in fixed:
         facts.setdefault("frames", fixed["T"])
     try:
-        picture = FrameInput(**{key: facts[key] for key in facts if key not in SAMPLING_KEYS})
+        picture = FrameFormat(**{key: facts[key] for key in facts if key not in SAMPLING_KEYS})
     except (ValidationError, TypeError) as error:
         problems = (
             "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
@@ -184,7 +184,7 @@ def _signal_shape(signal: SignalSettings) -> Axes:
     return ("N", leads, samples) if signal.layout == "leads_first" else ("N", samples, leads)
 
 
-def _frame_shape(picture: FrameInput, frames: FrameSettings) -> Axes:
+def _frame_shape(picture: FrameFormat, frames: FrameSettings) -> Axes:
     height, width = picture.size
     lengths = {"N": "N", "C": picture.channels, "T": frames.sampling.count, "H": height, "W": width}
     return tuple(lengths[axis] for axis in picture.layout)  # type: ignore[misc]
