@@ -26,7 +26,10 @@ def copy_without(
     metrics: Iterable[str] = (),
     families: Iterable[str] = (),
 ) -> Path:
-    """Copy files tracked by git, and new ones, without some extensions, datasets, metrics, families and their tests."""
+    """Copy files tracked by git, and new ones, without some extensions, datasets, metrics, families and their tests.
+
+    Times of change and bytecode are copied too, so that a copy does not compile every module again.
+    """
     left_out = [f"{place}/{name}/" for name in names for place in ("cardiobench/extensions", "tests/extensions")]
     for home, chosen in (("hf_datasets", datasets), ("hf_metrics", metrics)):
         left_out += [f"{place}/{name}/" for name in chosen for place in (home, f"tests/{home}")]
@@ -35,10 +38,12 @@ def copy_without(
         left_out += [str(card.relative_to(ROOT)) for card in cards_of(name)]
     git = ("git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     listed = subprocess.run(git, capture_output=True, text=True, check=True).stdout.split("\0")
-    for file in listed:
-        if file and (ROOT / file).is_file() and not file.startswith(tuple(left_out)):
-            (out / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / file, out / file)
+    for file in map(Path, listed):
+        if file.name and (ROOT / file).is_file() and not str(file).startswith(tuple(left_out)):
+            compiled = (ROOT / file.parent).glob(f"__pycache__/{file.stem}.*.pyc") if file.suffix == ".py" else ()
+            for path in (file, *(path.relative_to(ROOT) for path in compiled)):
+                (out / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / path, out / path)
     return out
 
 

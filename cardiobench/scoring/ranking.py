@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
@@ -93,6 +95,11 @@ class TaskScore:
     rows: np.ndarray
     freedom: float
     refits: Refits | None = None
+
+    @cached_property
+    def size(self) -> float:
+        """Sum of the squares of `moved`."""
+        return float(np.square(self.moved).sum())
 
 
 Scores = Mapping[str, Mapping[str, TaskScore]]
@@ -272,11 +279,12 @@ def _differences(models: Sequence[Mapping[str, TaskScore]], tasks: Sequence[str]
     count = len(models)
     difference, se, freedom = (np.full((count, count), np.nan) for _ in range(3))
     answers_only = np.zeros((count, count), dtype=bool)
+    coded = _code_patients(models, tasks)
     for one, other in combinations(range(count), 2):
-        common = [task for task in tasks if task in models[one] and task in models[other]]
+        common = [task for task in tasks if task in coded[one] and task in coded[other]]
         if not common:
             continue
-        found = _difference([models[one][task] for task in common], [models[other][task] for task in common])
+        found = _difference([coded[one][task] for task in common], [coded[other][task] for task in common])
         difference[one, other], difference[other, one] = found[0], -found[0]
         se[one, other] = se[other, one] = found[1]
         freedom[one, other] = freedom[other, one] = found[2]
@@ -284,33 +292,50 @@ def _differences(models: Sequence[Mapping[str, TaskScore]], tasks: Sequence[str]
     return MeanDifferences(difference, se, freedom, answers_only)
 
 
-def _difference(first: Sequence[TaskScore], second: Sequence[TaskScore]) -> tuple[float, float, float, bool]:
+Coded = tuple[TaskScore, npt.NDArray[np.int64]]
+"""Score of a model on a task, and a code of each of its patients, (P,), which is the same in all tasks of a dataset."""
+
+
+def _code_patients(models: Sequence[Mapping[str, TaskScore]], tasks: Sequence[str]) -> list[dict[str, Coded]]:
+    """Replace the names of patients by codes once, because each model is compared with all others."""
+    known: dict[str, dict[str, int]] = {}
+    coded: list[dict[str, Coded]] = []
+    for scores in models:
+        coded.append({})
+        for task in tasks:
+            if one := scores.get(task):
+                codes = known.setdefault(one.dataset, {})
+                coded[-1][task] = one, np.array([codes.setdefault(who, len(codes)) for who in one.patients], dtype=int)
+    return coded
+
+
+def _difference(first: Sequence[Coded], second: Sequence[Coded]) -> tuple[float, float, float, bool]:
     """Return the difference of two means over the same tasks, its standard error, degrees of freedom, and `answers_only`."""
-    by_dataset: dict[str, list[tuple[TaskScore, TaskScore]]] = {}
-    for one, other in zip(first, second, strict=True):
-        by_dataset.setdefault(one.dataset, []).append((one, other))
+    by_dataset: dict[str, list[tuple[Coded, Coded]]] = {}
+    for pair in zip(first, second, strict=True):
+        by_dataset.setdefault(pair[0][0].dataset, []).append(pair)
     parts, many = [], 0
     for pairs in by_dataset.values():
-        places = {
-            who: place for place, who in enumerate(dict.fromkeys(who for one, _ in pairs for who in one.patients))
-        }
-        moved, without, rows = np.zeros(len(places)), np.zeros(len(places)), np.zeros(len(places), dtype=np.int64)
-        for one, other in pairs:
-            of_one, of_other = ([places[who] for who in each.patients] for each in (one, other))
+        patients = list(dict.fromkeys(np.concatenate([codes for (_, codes), _ in pairs]).tolist()))
+        places = np.zeros(max(patients) + 1, dtype=int)
+        places[patients] = np.arange(len(patients))
+        moved, without, rows = np.zeros(len(patients)), np.zeros(len(patients)), np.zeros(len(patients), dtype=np.int64)
+        for (one, codes), (other, others) in pairs:
+            of_one, of_other = places[codes], places[others]
             rows[of_one] += one.rows
-            for target, values, others in ((moved, one.moved, other.moved), (without, one.without, other.without)):
+            for target, values, removed in ((moved, one.moved, other.moved), (without, one.without, other.without)):
                 target[of_one] += values / len(first)
-                target[of_other] -= others / len(first)
-        total = sum(float(np.square(each.moved).sum()) for pair in pairs for each in pair) / len(first) ** 2
+                target[of_other] -= removed / len(first)
+        total = sum(one.size for pair in pairs for one, _ in pair) / len(first) ** 2
         # Rounding leaves a small variance for two equal sets of answers.
         variance = variance_over_patients(moved, without, rows) if (moved**2).sum() > 1e-12 * total else 0.0
-        parts.append((variance, min(each.freedom for pair in pairs for each in pair)))
-        many += len(places)
-    trained = variation_of_means([one.refits for one in first], [one.refits for one in second])
+        parts.append((variance, min(one.freedom for pair in pairs for one, _ in pair)))
+        many += len(patients)
+    trained = variation_of_means([one.refits for one, _ in first], [one.refits for one, _ in second])
     if trained.refits > 1 and trained.spread > 0:
         parts.append((trained.spread**2, trained.refits - 1.0))
     se, freedom = mean_difference(parts)
-    means = (float(np.mean([one.score for one in each])) for each in (first, second))
+    means = (float(np.mean([one.score for one, _ in each])) for each in (first, second))
     return next(means) - next(means), se, freedom if many >= MIN_PATIENTS else np.nan, trained.covers == ANSWERS
 
 

@@ -206,12 +206,16 @@ def test_good_model_is_above_the_floor():
     assert simulated.rates(simulated.binormal((25, 94), 0.8, "even"), 40)[2] >= 80
 
 
+LONG = {"every_metric", "false_alarms", "of_subsets", "pages", "permuted_frames", "rankings", "words"}
+"""Simulations of half a minute and more at 200 repetitions; `python -m benchmarks.validity` has 300 of all."""
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("part", validity.PARTS)
 def test_every_promise_of_the_verdicts_holds_in_simulation(part):
-    """Run 200 repetitions of every promise."""
-    assert validity.broken(part, 200) == []
+    """The limit of a promise follows from the number of repetitions: for a rate of 5 %, it is 8.1 % at 200 and 9.9 % at 80."""
+    assert validity.broken(part, 80 if part.__name__ in LONG else 200) == []
 
 
 def test_verdict_without_sentence_uses_its_meaning():
