@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from cardiobench.models.custom import BaseEncoder
 from cardiobench.models.families.st_mem.adapter import prepare
 from cardiobench.models.families.st_mem.network import StMem
 from cardiobench.models.load import load_model
+from cardiobench.protocols.training.objective import one_thread
 
 TESTS = ("tests/gpu", "tests/extensions/finetune/test_finetune.py", "tests/extensions/scratch/test_scratch.py")
 """Files with tests marked `gpu`."""
@@ -38,7 +40,7 @@ PREPARED = 8  # Recordings whose preparation is timed alone.
 ECG_MODEL = "cardiobench/random-xresnet1d101"
 TRAININGS = {
     "scratch, bundled ECGs": (
-        ("--model", ECG_MODEL, "--tasks", "ptb_xl_sample/cd", "--protocols", "scratch"),
+        ("--tasks", "ptb_xl_sample/cd", "--protocols", "scratch"),
         {"cuda": ("scratch.network=s4",), "cpu": ("scratch.network=small", "scratch.epochs=1")},
     ),
     "fine-tuning, phantom clips": (
@@ -119,7 +121,8 @@ def tests(device: torch.device) -> Iterator[dict[str, Any]]:
     """Run the tests marked `gpu`, and give the largest distance between devices of each precision."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "tests.xml"
-        options = ["-q", "-m", "gpu", "-p", "no:xdist", "--junit-xml", str(report), *TESTS]
+        processes = ["-n", "5"] if find_spec("xdist") else []
+        options = ["-q", "-m", "gpu", *processes, "--junit-xml", str(report), *TESTS]
         started = time.perf_counter()
         done = subprocess.run([sys.executable, "-m", "pytest", *options], capture_output=True, text=True, check=False)
         found = {"seconds": time.perf_counter() - started, "summary": done.stdout.strip().splitlines()[-1:]}
@@ -170,9 +173,10 @@ def recordings(device: torch.device, folder: Path) -> Iterator[tuple[str, Loaded
 
 
 def prepare_some(model: LoadedModel, read: Callable[[], Any]) -> None:
-    """Read and transform a recording `PREPARED` times."""
-    for _ in range(PREPARED):
-        model.encoder.transform(read())
+    """Read and transform a recording `PREPARED` times with one thread, as a worker does."""
+    with one_thread():
+        for _ in range(PREPARED):
+            model.encoder.transform(read())
 
 
 def throughput(device: torch.device) -> Iterator[dict[str, Any]]:
@@ -198,7 +202,6 @@ def throughput(device: torch.device) -> Iterator[dict[str, Any]]:
                 "share_of_the_encoder": alone / whole,
                 "workers": workers,
                 "cpu_seconds_to_prepare_one": decoding / PREPARED,
-                "limit_of_the_workers": workers * PREPARED / decoding,
                 "peak_gpu_bytes": torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
             }
 

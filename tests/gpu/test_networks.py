@@ -62,6 +62,7 @@ def test_vectors_are_those_of_the_cpu(name, tmp_path, monkeypatch, device, recor
 def test_batch_without_room_is_halved(device):
     if device.type != "cuda":
         pytest.skip("a CPU has no memory of its own to run out of")
+    device = torch.device("cuda", torch.cuda.current_device())
     layer = torch.nn.Linear(1024, 1024).to(device)
 
     class Wide:
