@@ -208,7 +208,7 @@ def throughput(device: torch.device) -> Iterator[dict[str, Any]]:
 
 def training(device: torch.device) -> Iterator[dict[str, Any]]:
     """Train a network from scratch and by adapters, and search neighbours in 345,779 vectors."""
-    limit = () if device.type == "cuda" else ("--limit", "8")
+    limit = () if device.type == "cuda" else ("--limit", "40")
     for name, (arguments, options) in TRAININGS.items():
         line = (*arguments, *limit, "--option", *options[device.type])
         seconds, results = evaluate(*line, device=device)
