@@ -67,7 +67,7 @@ FEW_NUMBERS = 10
 """Largest number of distinct values for which a numeric column may hold classes."""
 MUCH_MISSING = 0.2
 _UNIT = re.compile(
-    r"(?:[_ ](?P<word>percent|pct|cm|mm|ms|mv|ml|bpm|kg|years)|[\[(](?P<sign>[^\])]{1,12})[\])])$", re.IGNORECASE
+    r"(?:[_ ](?P<word>percent|pct|%|cm|mm|ms|mv|ml|bpm|kg|years)|[\[(](?P<sign>[^\])]{1,12})[\])])$", re.IGNORECASE
 )
 
 
@@ -198,6 +198,11 @@ def role_column(role: str, table: pd.DataFrame, taken: Collection[str]) -> str |
 def bare_numbers(table: pd.DataFrame) -> list[str]:
     """Return the columns whose name, such as `N.º`, does not say whether they number patients or rows."""
     return [str(name) for name in table if _plain(str(name)) in BARE_NUMBERS]
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column for a list, in quotation marks if it has a comma."""
+    return repr(name) if "," in name else name
 
 
 def slug(column: str) -> str:

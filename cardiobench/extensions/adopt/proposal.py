@@ -32,7 +32,15 @@ from cardiobench.data.spelling import folded_column, shown_spellings, spellings
 from cardiobench.extensions.adopt import splits as splitting
 from cardiobench.extensions.adopt import tasks as labelling
 from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_of_role, columns_of, without_columns
-from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, bare_numbers, profile, second_header, sex_of
+from cardiobench.extensions.adopt.columns import (
+    MUCH_MISSING,
+    NAMES,
+    bare_numbers,
+    profile,
+    quoted,
+    second_header,
+    sex_of,
+)
 from cardiobench.extensions.adopt.locate import ARRAYS, PEEKED, Located, candidates, is_echo, locate
 from cardiobench.extensions.adopt.patients import find_patients, without_patient
 from cardiobench.extensions.adopt.questions import Questions
@@ -237,7 +245,7 @@ class _Adoption:
                     f"--modality {self.answers.modality}: the files in the table are {self.modality} ({named}). Leave the flag out, or give another table."
                 )
         if found.others:
-            self.said.append(f"{found.others} recordings in {self.folder} are named by no row")
+            self.said.append(f"no row names {counted(found.others, 'recording')} in {self.folder}")
         return found
 
     # ---- Columns --------------------------------------------------------------------------------------------------
@@ -652,7 +660,7 @@ class _Adoption:
         used = self._used(tasks)
         rest = [(f"task {self.request.name}/{name}", self._task_text(task)) for name, task in tasks.items()]
         unused = [name for name in self.table if name not in used]
-        rest += [("columns not used", first_n(unused, 30))] if unused else []
+        rest += [("columns not used", first_n(map(quoted, unused), 30))] if unused else []
         self.found = [*head, *self.found, *facts, *rest]
         if age := self.roles["age"]:
             filled = self.table[age] != ""

@@ -10,7 +10,7 @@ from cardiobench.core.registry import check_names
 from cardiobench.data.declared.dataset_file import DeclaredTask, is_name
 from cardiobench.data.declared.labels import flag_cells, measured
 from cardiobench.extensions.adopt.answers import Answers
-from cardiobench.extensions.adopt.columns import FEW_NUMBERS, ColumnProfile, profile, sentinels, slug
+from cardiobench.extensions.adopt.columns import FEW_NUMBERS, ColumnProfile, profile, quoted, sentinels, slug
 from cardiobench.extensions.adopt.kinds import CLASSES, LABELS, NUMBER, TWO_CLASSES
 from cardiobench.extensions.adopt.questions import Questions
 
@@ -30,7 +30,7 @@ def choose_targets(
     if not targets and not answers.multilabel:
         likely = [one for name in table if name not in taken and (one := profile(table[name])).kind]
         shown = ", ".join(
-            f"{one.name} ({one.kind.replace('?', 'classes or numbers')}: {one.shown()})" for one in likely[:12]
+            f"{quoted(one.name)} ({one.kind.replace('?', 'classes or numbers')}: {one.shown()})" for one in likely[:12]
         )
         hint = f" Likely: {shown}." if shown else ""
         answer = questions.ask(f"Which columns are labels?{hint}", "--target COLUMN [COLUMN ...]")

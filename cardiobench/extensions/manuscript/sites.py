@@ -167,10 +167,13 @@ def _entries(
     entries = [entry for entry in of_task if protocol in ("", contest_of(entry.result)[1])]
     if not entries:
         known = sorted({contest_of(entry.result)[1] for entry in of_task})
-        more = f" by {protocol}; there are {', '.join(known)}" if protocol and known else ""
-        raise MissingData(
-            f"no ranked result of {what}{more} in {' '.join(map(str, folders))}. Run the evaluation first."
-        )
+        where, tasks = " ".join(map(str, folders)), sorted({entry.result.task for entry in collection.entries})
+        if protocol and known:
+            raise MissingData(
+                f"no ranked result of {what} in {where} is by {protocol}; there are {', '.join(known)}. Choose one with --protocol."
+            )
+        there = f"; there are results of {first_n(tasks)}" if tasks else ""
+        raise MissingData(f"no ranked result of {what} in {where}{there}. Run the evaluation first.")
     return entries, collection.problems
 
 

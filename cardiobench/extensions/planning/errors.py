@@ -16,7 +16,7 @@ StandardError = Callable[[float], float]
 ROWS = 10_000
 """Number of rows of the expected confusion table."""
 CLOSED = ("f1_macro", "auroc", "auroc_macro", "accuracy", "sensitivity", "specificity", "mae")
-"""Numbers with a closed form."""
+"""Numbers with a closed form, that of regressions last."""
 
 
 def closed_form(metric: str, score: float, shares: Sequence[float]) -> StandardError:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cardiobench.core.errors import BadConfig, BadPredictions
-from cardiobench.core.registry import look_up
+from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
+from cardiobench.core.registry import look_up, unknown_name
 from cardiobench.data import catalog
 from cardiobench.extensions.planning.errors import CLOSED, StandardError, closed_form
 from cardiobench.extensions.planning.margins import Margin, find_margin
@@ -18,7 +18,7 @@ from cardiobench.extensions.planning.sizes import (
     patients_for_not_worse,
     validation_sizes,
 )
-from cardiobench.metrics.load import find_number, load_metric
+from cardiobench.metrics.load import find_number, find_numbers, load_metric
 from cardiobench.metrics.number import Number
 from cardiobench.report.contests import predictions_of
 from cardiobench.results.collect import ResultEntry, collect
@@ -105,17 +105,26 @@ def plan(request: PlanRequest) -> StudyPlan:
     Raises:
         BadConfig: The metric has no closed form and no results are given, or a number is out of range.
         BadPredictions: The results are not of the task, or have no predictions.
+        MissingData: There is no such file of results.
+        UnknownName: No metric has such a number.
     """
     (task,) = look_up([request.task], catalog.task)
     metric = request.metric or load_metric(task.metrics[0]).primary_key
     number, notes = find_number(metric), list[str]()
+    if not find_numbers(metric):
+        raise unknown_name("number", metric, CLOSED)
+    if not number.possible(request.floor):
+        low, high = number.range
+        raise BadConfig(f"--floor {request.floor:g}: {metric} lies between {low:g} and {high:g}. Give such a number.")
     if request.results:
         sizes = _of_pilot(request, task, number, notes)
     else:
         if metric not in CLOSED:
+            fitting = CLOSED[:-1] if task.classes else CLOSED[-1:] if task.rules.answer == "number" else ()
+            other = f", or --metric with one of: {', '.join(fitting)}" if fitting else ""
             raise BadConfig(
                 f"{metric} has no closed form for the number of patients. Give one or two result files of a pilot study "
-                "with --results, or another --metric."
+                f"with --results{other}."
             )
         sizes = _of_closed_forms(request, task, number, notes)
     validation = {}
@@ -165,6 +174,7 @@ def _of_closed_forms(request: PlanRequest, task: Task, number: Number, notes: li
         tested = metric not in ("f1_macro", "mae") and 0 < floor < 1
         at_floor = closed_form(metric, floor, shares) if tested else se
         sizes += _of_one(request, (se, at_floor), score, floor, shown, number, task)
+        notes += _not_above(score, floor, number, task)
         for correlation in CORRELATIONS if math.isnan(request.correlation) else (request.correlation,):
             both = _of_pair(se, correlation)
             sizes += _of_two(request, both, f"{shown}, correlation {correlation:g}", number, task)
@@ -228,6 +238,16 @@ def _of_one(
     return found
 
 
+def _not_above(score: float, floor: float, number: Number, task: Task) -> list[str]:
+    """Return a sentence on a score that is not better than the floor, or none."""
+    if math.isnan(floor) or (score > floor if number.higher_is_better else score < floor):
+        return []
+    floor_text = number.with_unit(floor, task.unit)
+    return [
+        f"{number.with_unit(score, task.unit)} is not better than the floor of {floor_text}, so no number shows this"
+    ]
+
+
 def _of_two(request: PlanRequest, se: StandardError, assumed: str, number: Number, task: Task) -> list[PlannedSize]:
     margin = number.difference(request.margin, task.unit)
     settings = request.margin, request.power, request.tests
@@ -259,6 +279,7 @@ def _of_pilot(request: PlanRequest, task: Task, number: Number, notes: list[str]
         assumed = f"{entry.setting}: {number.with_unit(estimate.value, task.unit)}, {estimate.n_patients} patients"
         se = _scaled(estimate.se, estimate.n_patients)
         sizes += _of_one(request, (se, se), estimate.value, floor, assumed, number, task)
+        notes += _not_above(estimate.value, floor, number, task)
     if len(entries) == 2:
         if request.metric and request.metric != entries[0].result.metric:
             raise BadConfig(f"two results are compared by {entries[0].result.metric}. Leave --metric out.")
@@ -282,6 +303,8 @@ def _scaled(se: float, patients: int) -> StandardError:
 
 
 def _entry(path: Path, task: Task) -> ResultEntry:
+    if not path.exists():
+        raise MissingData(f"there is no file {path}. Give the JSON file of a result.")
     collection = collect([path])
     if len(collection.entries) != 1:
         reason = collection.problems[0].message if collection.problems else f"{len(collection.entries)} results"

@@ -252,6 +252,20 @@ def test_percent_format_of_excel_is_explained(hospital, tmp_path, capsys):
     assert "'4020 %'" in said and "percent format shows 69.2 as 6920 %; give such cells the format of numbers" in said
 
 
+def test_names_with_commas_are_read_and_quoted_in_lists(hospital, tmp_path, capsys):
+    table, folder = hospital[0].astype(str), hospital[1]
+    table["LVEF, %"] = [f"{40 + number % 20},5" for number in range(30)]
+    table = table.rename(columns={"Bemerkung": "Bemerkung, frei, kurz, von Hand, selten"})
+    table.to_csv(tmp_path / "labels.csv", index=False, sep=";")
+    request = (folder, tmp_path / "labels.csv", tmp_path / "own", *STATED[4:])
+    assert adopt(*request) == 2
+    said = said_by(capsys)
+    assert "'LVEF, %' (regression: 40.5 to 59.5)" in said
+    assert "'Bemerkung, frei, kurz, von Hand, selten'" in said.split("columns not used")[1]
+    assert adopt(*request, "--target", "LVEF, %") == 0, "the name states the unit"
+    assert "regression, 40.5 to 59.5 %" in said_by(capsys)
+
+
 def test_bare_number_is_named_as_a_possible_patient(hospital, tmp_path, capsys):
     table, folder = hospital
     table = table.rename(columns={"Patientennummer": "N.º"})

@@ -139,8 +139,11 @@ def test_patients_at_several_sites_are_refused():
         (("--task", TASK, "--site-column", "nowhere"), "no column 'nowhere'. Give --site-column one of: id"),
         (("--task", TASK), "give either --task TASK with --site-column"),
         (("--target", "sick"), "so there is one site. Give"),
-        (("--target", "nothing"), "no ranked result of */nothing"),
-        (("--task", TASK, "--site-column", "sex", "--protocol", "knn"), "by knn; there are probe"),
+        (("--target", "nothing"), f"; there are results of {NAME}/ef, {NAME}/sick. Run the evaluation first."),
+        (
+            ("--task", TASK, "--site-column", "sex", "--protocol", "knn"),
+            "is by knn; there are probe. Choose one with --protocol.",
+        ),
     ],
 )
 def test_requests_that_make_no_sense_are_refused(home, capsys, words, reason):

@@ -101,7 +101,15 @@ def test_pilot_results_give_their_own_variation(results, capsys):
         (("ptb_xl/cd", "--margin", "0.03", "--score", "0.3"), "answers by chance reach a macro F1"),
         (("camus/ef", "--margin", "1"), "Give the expected one with --score"),
         (("camus/ef", "--margin", "1", "--metric", "auroc", "--score", "0.8"), "camus/ef has no classes"),
-        (("camus/lv_seg", "--margin", "0.01"), "dice has no closed form"),
+        (("camus/lv_seg", "--margin", "0.01"), "dice has no closed form for the number of patients. Give one or two"),
+        (
+            ("ptb_xl/cd", "--margin", "0.03", "--metric", "mcc"),
+            "or --metric with one of: f1_macro, auroc, auroc_macro,",
+        ),
+        (("camus/ef", "--margin", "1", "--metric", "r2"), "or --metric with one of: mae."),
+        (("ptb_xl/cd", "--margin", "0.03", "--metric", "auc"), "no number 'auc'. Did you mean 'auroc'?"),
+        (("ptb_xl/cd", "--margin", "0.03", "--floor", "50"), "--floor 50: f1_macro lies between 0 and 1."),
+        (("ptb_xl/cd", "--margin", "0.03", "--results", "none.json"), "there is no file none.json. Give the JSON file"),
         (("camus/eff", "--margin", "1"), "Did you mean"),
     ],
 )
@@ -109,6 +117,13 @@ def test_requests_that_make_no_sense_are_refused(capsys, words, reason):
     assert main(["plan", "--task", *words]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert reason in told and "Traceback" not in told
+
+
+def test_score_below_the_floor_is_said(capsys):
+    line = ("--task", "ptb_xl/cd", "--margin", "0.03", "--metric", "auroc", "--score", "0.6", "--floor", "0.7")
+    found = planned(capsys, *line)
+    assert "60.00 % is not better than the floor of 70.00 %, so no number shows this" in found["notes"]
+    assert not [one for one in found["sizes"] if "floor" in one["question"]]
 
 
 def test_results_of_another_task_are_refused(results, capsys):
