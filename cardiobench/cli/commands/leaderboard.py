@@ -8,9 +8,9 @@ from cardiobench.cli.flags import whole_number
 HELP = "show results in a leaderboard app, from folders or a Hub dataset, or publish the app as a Space"
 EXAMPLES = """\
 examples:
-  cardiobench leaderboard results                               serve a folder on this machine
-  cardiobench leaderboard org/cardiobench-results               serve a dataset of results
-  cardiobench leaderboard org/cardiobench-results --files space write the files of a Space
+  cardiobench leaderboard results                                  serve a folder on this machine
+  cardiobench leaderboard org/cardiobench-results                  serve a dataset of results
+  cardiobench leaderboard org/cardiobench-results --files space    write the files of a Space
   cardiobench leaderboard org/cardiobench-results --space org/leaderboard --yes
 """
 

@@ -9,7 +9,7 @@ HELP = "calibration and decision curves of a task, with intervals over patients"
 EXAMPLES = """\
 Slope, intercept, reliability and net benefit of every model on one task, as given and recalibrated on validation patients.
   cardiobench calibration results --task ptb_xl/cd
-  cardiobench calibration results --task ptb_xl/superdiagnostic --class MI --thresholds 0.05 0.1 --out calibration
+  cardiobench calibration results --task ptb_xl/super --class MI --thresholds 0.05 0.1 --out calibration
 """
 THRESHOLDS = (0.1, 0.2, 0.3, 0.5)
 

@@ -8,7 +8,7 @@ from cardiobench.cli.flags import add_json, add_results
 HELP = "scores of each site, their random-effects summary and prediction interval"
 EXAMPLES = """\
 Sites are values of a column of the dataset, or datasets with the same target.
-  cardiobench sites results --task ptb_xl/cd --site-column hospital --out sites
+  cardiobench sites results --task chapman_ningbo/af --site-column hospital --out sites
   cardiobench sites results --target cd
 """
 
