@@ -147,11 +147,19 @@ def _rate_of(times: np.ndarray) -> float | None:
 
 
 def _split_notes(text: str) -> tuple[list[str], str]:
-    """Return the lines at the begin that start with `#`, and the rest."""
+    """Return the lines at the begin that start with `#`, and the table.
+
+    The last of these has the names of the columns if the table has none, as `numpy.savetxt` writes them.
+    """
     notes = []
     while text.startswith("#"):
         line, _, text = text.partition("\n")
         notes.append(line.strip("# \t\r"))
+    first = text.partition("\n")[0].rstrip("\r")
+    separator = separator_of(first)
+    cells, names = first.split(separator), notes[-1].split(separator) if notes else []
+    if len(names) == len(cells) and all(map(_is_number, cells)) and any(map(lead_name, names)):
+        text = f"{notes.pop()}\n{text}"
     return notes, text
 
 

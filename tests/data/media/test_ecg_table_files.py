@@ -92,6 +92,13 @@ def test_lines_before_the_table_state_rate_and_unit(tmp_path):
         read_lines(tmp_path, "# fs=250", *rows)
 
 
+def test_names_that_numpy_writes_are_read(tmp_path):
+    np.savetxt(tmp_path / "ecg.csv", SIGNAL, delimiter=",", header="fs: 250\nI,II,III")
+    read = read_csv_ecg(tmp_path / "ecg.csv")
+    assert read.leads == ("I", "II", "III") and read.fs == 250
+    np.testing.assert_array_equal(read.signal, SIGNAL)
+
+
 def test_stated_unit_is_applied_and_must_not_be_contradicted(tmp_path):
     path = tmp_path / "ecg.csv"
     path.write_text("t_ms,I (uV),II (uV)\n0,100,200\n2,100,200\n4,100,200\n", encoding="utf-8")
