@@ -35,7 +35,8 @@ def evaluate(
 
     Args:
         model: Hub id, local folder, `package.module:Class`, `path/to/file.py:Class`, an encoder object, or several.
-        tasks: Task or dataset names; empty = all tasks of the model's modality with data on this machine.
+        tasks: Task or dataset names; empty = every task of the model's modality with real data on this machine,
+            or prepared in ./cardiobench; generated phantoms if there are none.
         protocols: Names; empty = the default ones.
         embeddings: Parquet, NPZ or CSV file, or a data frame, with an `id` and a vector for every recording of the
             tasks, instead of or in addition to models; `model_name` names their model.

@@ -22,7 +22,7 @@ from cardiobench.protocols import shown_protocols
 
 EXAMPLES = """\
 examples
-  all tasks of the model's modality with data on this machine
+  every task of the model's modality with real data on this machine, or prepared in ./cardiobench
       accelerate launch -m cardiobench.eval --model org/name
   two baselines on the bundled real ECGs and the generated hearts, without downloads
       accelerate launch -m cardiobench.eval --model cardiobench/pixel-motion cardiobench/ecg-morphology \\
@@ -136,7 +136,7 @@ def run_and_print(config: RunConfig | ScoreConfig, *, as_json: bool = False) -> 
         from cardiobench.runner.external_predictions import score_file
 
         result, files = score_file(config)
-        print_results(console, [result])
+        print_results(console, [result], place=files[0])
         if as_json:
             console.json(result.to_json())
         for file in files:

@@ -9,7 +9,8 @@ from cardiobench.cli.file_permissions import flags_to_repeat
 from cardiobench.core.command import command
 from cardiobench.core.config_file import read_config
 from cardiobench.core.console import Console, print_error
-from cardiobench.core.errors import NoResult
+from cardiobench.core.errors import NoResult, counted
+from cardiobench.report.markdown import PAGE
 from cardiobench.results import formatting
 from cardiobench.results.collect import Problem
 from cardiobench.results.record import Record
@@ -20,32 +21,47 @@ if TYPE_CHECKING:
     from cardiobench.runner.dry_run import DryRun
 
 SHOWN_FAILURES = 10
+SHOWN_WARNINGS = 5
+"""Number of warnings after the table of results."""
+OTHERS = "results beside the requested tasks"
 ORIGIN = "origin"
 DRY_RUN_COLUMNS = ("model", "dataset", "to encode", "time", "disk", "cells", "cached")
 
 
 def print_results(
-    console: Console, results: Sequence[ScoreResult], is_earlier: Callable[[Record], bool] = lambda record: False
+    console: Console,
+    results: Sequence[ScoreResult],
+    is_earlier: Callable[[Record], bool] = lambda record: False,
+    *,
+    place: object,
 ) -> None:
-    """Print the table of results followed by their warnings.
+    """Print the table of results followed by their first warnings.
 
     Args:
         console: Console to print on.
         results: Results in any order.
         is_earlier: Function that returns whether a result comes from an earlier run.
+        place: Where all warnings are.
     """
+    _print_scores(console, "results", results, is_earlier)
+    _print_warnings(console, formatting.warning_lines(results), place)
+
+
+def _print_scores(
+    console: Console, title: str, results: Sequence[ScoreResult], is_earlier: Callable[[Record], bool]
+) -> None:
     ordered = formatting.ordered(list(results))
     rows = [(*formatting.row(one), formatting.EARLIER if is_earlier(one) else "") for one in ordered]
-    _print_marked(console, "results", formatting.COLUMNS, rows)
-    console.remarks(
-        f"{task}: {sentence}" + (f" ({who})" if who else "")
-        for task, sentence, who in formatting.warnings(list(results))
-    )
-    console.remarks(
-        f"{result.task}: {formatting.bounds(result)} ({result.model['name']} {result.label})"
-        for result in results
-        if result.bounds is not None
-    )
+    _print_marked(console, title, formatting.COLUMNS, rows)
+    for note in formatting.notes(results):
+        console.print(note)
+
+
+def _print_warnings(console: Console, lines: Sequence[str], place: object) -> None:
+    """Print the first warnings, and the number of the others with the place where all are."""
+    console.remarks(lines[:SHOWN_WARNINGS])
+    if (more := len(lines) - SHOWN_WARNINGS) > 0:
+        console.print(f"... and {counted(more, 'more warning')}; all are in {place}")
 
 
 def _print_marked(console: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -60,18 +76,18 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
     """Print results, analyses, inapplicable combinations, failures and files."""
     if not summary.is_main_process:
         return
-    print_results(console, summary.results, summary.is_earlier)
+    asked, others = summary.by_request()
+    _print_scores(console, "results", asked, summary.is_earlier)
+    _print_scores(console, OTHERS, others, summary.is_earlier)
     rows = [
         (*row, formatting.EARLIER if summary.is_earlier(analysis) else "")
         for analysis in summary.analyses
         for row in formatting.analysis_rows(analysis)
     ]
     _print_marked(console, "analyses", formatting.ANALYSIS_COLUMNS, rows)
-    for analysis in summary.analyses:
-        models = ", ".join(model["name"] for model in analysis.models)
-        console.remarks(
-            f"{analysis.protocol} {analysis.subject}: {sentence} ({models})" for sentence in analysis.warnings
-        )
+    lines = [*formatting.warning_lines(summary.results), *formatting.analysis_warning_lines(summary.analyses)]
+    page = next((file for file in summary.files if file.name == PAGE), f"the files below {folder}")
+    _print_warnings(console, lines, page)
     by_reason: dict[tuple[str, str], list[str]] = {}
     for model, task, protocol, reason in summary.not_applicable:
         by_reason.setdefault((model, reason), []).append(f"{task} {protocol}")

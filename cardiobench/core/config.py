@@ -142,7 +142,9 @@ class RunConfig(Settings):
     tasks: Annotated[
         Names,
         Setting(
-            "task such as camus/ef, or a dataset for all its tasks; several allowed (default: all with real data on this machine, and all that are prepared in ./cardiobench)",
+            "task such as camus/ef, or a dataset for all its tasks; several allowed "
+            "(default: every task of the model's modality with real data on this machine, or prepared in ./cardiobench; "
+            "generated phantoms if there are none)",
             WHAT,
             "TASK",
             in_file=True,

@@ -1,6 +1,6 @@
 """Write results and figures as one Markdown page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cardiobench.core.io import write_text
@@ -11,6 +11,7 @@ from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, draw_report
 from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.results import formatting as tables
+from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import Collection, Problem
 from cardiobench.results.score_result import ScoreResult
@@ -48,11 +49,13 @@ def write_markdown(
         by_task.setdefault(result.task, []).append(result)
     real = [result for result in collection.results if not result.generated]
     generated = [result for result in collection.results if result.generated]
+    shared = tables.data_warnings(collection.results)
     parts = [
         HEAD.format(floor=tables.FLOOR_MEANING, above=Verdict.ABOVE.meaning, exploratory=EXPLORATORY),
         false_verdicts(collection.results) + "\n",
         f"> {figures.note}\n" if figures.note else "",
         tables.markdown(real) if real else "",
+        *(f"{note}.\n" for note in tables.notes(collection.results)),
         GENERATED + tables.markdown(generated) if generated else "",
         task_means.markdown(collection.entries),
         ranks.markdown(collection.entries),
@@ -60,7 +63,12 @@ def write_markdown(
         probe_gain.markdown(collection.results),
         poolings.markdown(collection.results),
         costs.markdown(collection.results),
-        *(_task_section(task, by_task[task], figures.of("task", task), out) for task in sorted(by_task)),
+        _data_section(shared),
+        *(
+            _task_section(task, by_task[task], figures.of("task", task), out, _said(by_task[task], shared))
+            for task in sorted(by_task)
+        ),
+        _analysis_section(record for _, record in collection.analyses),
         problem_list([*collection.problems, *figures.problems]),
     ]
     page = write_text("\n".join(part for part in parts if part), out / PAGE, errors="replace")
@@ -76,7 +84,34 @@ def problem_list(problems: Sequence[Problem]) -> str:
     return "## Not ranked, or not drawn\n\n" + tables.markdown_table(columns, rows)
 
 
-def _task_section(task: str, results: list[ScoreResult], figures: Sequence[SavedFigure], out: Path) -> str:
+def _said(results: Sequence[ScoreResult], shared: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the warnings of a task that are given with its dataset."""
+    return [sentence for one in results for sentence in shared.get(str(one.dataset.get("name")), ())]
+
+
+def _data_section(shared: Mapping[str, Sequence[str]]) -> str:
+    """Return the warnings that all scores on a dataset share; empty if there are none."""
+    if not shared:
+        return ""
+    rows = [(name, sentence) for name, sentences in shared.items() for sentence in sentences]
+    return "## Data\n\nFor every score on these datasets:\n\n" + tables.markdown_table(("dataset", "warning"), rows)
+
+
+def _analysis_section(analyses: Iterable[AnalysisResult]) -> str:
+    """Return the warnings of analyses; empty if there are none."""
+    rows = dict.fromkeys(
+        (one.protocol, one.subject, ", ".join(model["name"] for model in one.models), sentence)
+        for one in analyses
+        for sentence in one.warnings
+    )
+    if not rows:
+        return ""
+    return "## Warnings of analyses\n\n" + tables.markdown_table(("protocol", "subject", "models", "warning"), rows)
+
+
+def _task_section(
+    task: str, results: list[ScoreResult], figures: Sequence[SavedFigure], out: Path, said: Sequence[str]
+) -> str:
     known = find_task(task)
     lines = [f"## {tables.markdown_text(task)}", ""]
     lines += [f"{known.description}.", ""] if known and known.description else []
@@ -98,7 +133,8 @@ def _task_section(task: str, results: list[ScoreResult], figures: Sequence[Saved
             if (text := tables.bounds(r))
         ),
     ]
-    warnings = [f"{text} ({who})" if who else text for _, text, who in tables.warnings(results)]
+    found = tables.warnings(results, said)
+    warnings = [f"{one.sentence} ({', '.join(one.who)})" if one.who else one.sentence for one in found]
     lines += ["", *(f"* {tables.markdown_text(text)}" for text in warnings), "", _group_table(results)]
     return "\n".join(lines)
 

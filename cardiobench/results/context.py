@@ -13,6 +13,8 @@ PATIENT_IS_RECORD = (
     "and the interval may be too narrow"
 )
 """Warning on every result of a dataset whose patients are unknown (`DatasetSpec.patient_is_record`)."""
+ABSENT_CLASS = "no scored row is "
+"""Start of the warning on a class without a scored row, which the name of the class follows."""
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,16 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from cardiobench.core.errors import first_n
 from cardiobench.metrics.number import Number
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.context import ABSENT_CLASS
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, ScoreResult
+from cardiobench.results.verdict import Verdict
 
 FLOOR_MEANING = "the best score reachable on average without looking at the recording, by a constant or by guessing"
 """Definition shown beside every floor in the report, the leaderboard and the command line."""
@@ -192,14 +196,128 @@ def analysis_flags(record: AnalysisResult) -> list[str]:
     ]
 
 
-def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
-    """Return distinct warnings of a task as (task, sentence, affected results; empty for all)."""
-    about: dict[tuple[str, str], list[str]] = {}
-    for result in ordered(results):
-        for sentence in result.warnings:
-            about.setdefault((result.task, sentence), []).append(f"{result.model['name']} {result.label}")
+COLLAPSED_INFORMED = (
+    "collapsed, and yet carries information: the answers are (nearly) the same for every recording, but the small differences "
+    "between them, or the probabilities behind them, depend on the patient; a better threshold or calibration may use them"
+)
+"""Explanation of a row with both the flag and the verdict."""
+
+
+def notes(results: Iterable[ScoreResult]) -> list[str]:
+    """Return explanations of rows whose flags and verdict seem to contradict each other."""
+    both = any(one.collapsed and one.verdict.word == Verdict.INFORMED and not one.outdated for one in results)
+    return [COLLAPSED_INFORMED] if both else []
+
+
+class GroupedWarning(NamedTuple):
+    """Warning with the results that it is about.
+
+    Attributes:
+        sentence: Text.
+        tasks: Tasks of these results.
+        who: Model and protocol of these results; empty if they are all results of these tasks.
+        results: Number of these results.
+        of_answers: Whether it is about the answers of a model, as the verdict and the flags of the row are.
+    """
+
+    sentence: str
+    tasks: tuple[str, ...]
+    who: tuple[str, ...]
+    results: int
+    of_answers: bool
+
+
+def warnings(results: Sequence[ScoreResult], said: Collection[str] = ()) -> list[GroupedWarning]:
+    """Return the distinct warnings of results, each with the results that have it.
+
+    Args:
+        results: Results of one or several tasks.
+        said: Sentences to leave out.
+    """
+    about: dict[str, list[ScoreResult]] = {}
+    for result in ordered(list(results)):
+        for sentence in _sentences(result):
+            if sentence not in said:
+                about.setdefault(sentence, []).append(result)
     count = Counter(result.task for result in results)
-    return [(task, text, "" if len(who) == count[task] else ", ".join(who)) for (task, text), who in about.items()]
+    return [
+        GroupedWarning(
+            sentence,
+            tasks := tuple(dict.fromkeys(one.task for one in found)),
+            ()
+            if len(found) == sum(count[task] for task in tasks)
+            else tuple(dict.fromkeys(f"{one.model['name']} {one.label}" for one in found)),
+            len(found),
+            any(_of_answers(sentence, one) for one in found),
+        )
+        for sentence, found in about.items()
+    ]
+
+
+def data_warnings(results: Iterable[ScoreResult]) -> dict[str, list[str]]:
+    """Return dataset -> warnings that all results on its tasks share, for datasets with several tasks."""
+    by_dataset: dict[str, list[ScoreResult]] = {}
+    for result in results:
+        by_dataset.setdefault(str(result.dataset.get("name")), []).append(result)
+    shared: dict[str, list[str]] = {}
+    for name, found in by_dataset.items():
+        if len({one.task for one in found}) > 1:
+            common = set.intersection(*(set(_sentences(one)) for one in found))
+            shared[name] = [
+                one
+                for one in _sentences(found[0])
+                if one in common and not any(_of_answers(one, each) for each in found)
+            ]
+    return {name: sentences for name, sentences in shared.items() if sentences}
+
+
+def warning_lines(results: Sequence[ScoreResult]) -> list[str]:
+    """Return one line per warning: missing predictions, then what most results share, then what is about the answers."""
+    tasks: dict[str, list[str]] = {}
+    for task in dict.fromkeys(one.task for one in ordered(list(results))):
+        tasks.setdefault(task.partition("/")[0], []).append(task)
+    lines = [
+        f"{one.task}: {bounds(one)} ({one.model['name']} {one.label})" for one in results if one.bounds is not None
+    ]
+    for one in sorted(warnings(results), key=lambda one: (one.of_answers, -one.results)):
+        who = f" ({first_n(one.who)})" if one.who else ""
+        lines.append(f"{_scope(one.tasks, tasks)}: {one.sentence}{who}")
+    return lines
+
+
+def analysis_warning_lines(analyses: Iterable[AnalysisResult]) -> list[str]:
+    """Return one line per distinct warning of analyses, with their protocols, subjects and models."""
+    about: dict[str, list[AnalysisResult]] = {}
+    for one in analyses:
+        for sentence in dict.fromkeys(one.warnings):
+            about.setdefault(sentence, []).append(one)
+    return [
+        f"{first_n(dict.fromkeys(f'{one.protocol} {one.subject}' for one in found))}: {sentence} "
+        f"({first_n(dict.fromkeys(str(model['name']) for one in found for model in one.models))})"
+        for sentence, found in sorted(about.items(), key=lambda item: -len(item[1]))
+    ]
+
+
+def _scope(affected: Sequence[str], tasks: Mapping[str, Sequence[str]]) -> str:
+    """Name tasks, by their dataset if they are all of its tasks."""
+    names: list[str] = []
+    for dataset, members in tasks.items():
+        here = [task for task in members if task in affected]
+        names += [dataset] if len(here) == len(members) > 1 else here
+    whole = len(affected) == sum(map(len, tasks.values())) and len(names) > 1
+    return "all tasks" if whole else first_n(names)
+
+
+def _sentences(result: ScoreResult) -> list[str]:
+    """Return the distinct warnings of a result, with all absent classes in one."""
+    absent = [one.removeprefix(ABSENT_CLASS) for one in result.warnings if one.startswith(ABSENT_CLASS)]
+    joined = f"{ABSENT_CLASS}{', '.join(absent)}"
+    return list(dict.fromkeys(joined if one.startswith(ABSENT_CLASS) else one for one in result.warnings))
+
+
+def _of_answers(sentence: str, result: ScoreResult) -> bool:
+    told = result.verdict.sentence
+    return sentence.startswith("collapsed: ") or bool(told and told in sentence)
 
 
 def ordered(results: list[ScoreResult]) -> list[ScoreResult]:

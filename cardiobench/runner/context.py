@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
+from cardiobench.data import catalog
 from cardiobench.models.base import Encoder
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.record import Record
@@ -34,6 +35,7 @@ class RunSummary:
         loaded: Mapping from each requested model that was loaded to its name in results and its modalities.
         no_result: Why requested models or tasks have no result, and what to do; empty if all have one. Equal on all
             processes.
+        asked: Tasks named by the request; empty for all whose data is here, or those of a suite.
         is_empty: Whether the run has neither scores nor analyses. Equal on all processes.
     """
 
@@ -47,6 +49,7 @@ class RunSummary:
     earlier: list[Record] = field(default_factory=list)
     loaded: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     no_result: str = ""
+    asked: frozenset[str] = frozenset()
     is_empty: bool = False
 
     @property
@@ -60,6 +63,12 @@ class RunSummary:
         return scores | {
             (str(model["name"]), task) for one in self.analyses for model in one.models for task in one.tasks
         }
+
+    def by_request(self) -> tuple[list[ScoreResult], list[ScoreResult]]:
+        """Return the scores of the requested tasks, and those of others, such as answers pooled over datasets."""
+        derived = {task.name for task in catalog.tasks_over_datasets()}
+        asked = [one for one in self.results if (one.task in self.asked if self.asked else one.task not in derived)]
+        return asked, [one for one in self.results if not any(one is each for each in asked)]
 
     def to_json(self) -> dict[str, Any]:
         """Return the content for `--json`, with tables of analyses by name."""

@@ -34,7 +34,15 @@ from cardiobench.runner.given_embeddings import read_given
 from cardiobench.runner.known import check_reuse, without_result
 from cardiobench.runner.plan import AbsentPlan, DatasetPlan, plan_model
 from cardiobench.runner.processes import start_processes
-from cardiobench.runner.run import Request, load_models, planned_cells, print_data, resolve, unanswered
+from cardiobench.runner.run import (
+    Request,
+    announce_derived,
+    load_models,
+    planned_cells,
+    print_data,
+    resolve,
+    unanswered,
+)
 
 MORE = 8  # Number of recordings added to a shard to measure its growth.
 
@@ -85,6 +93,7 @@ def dry_run(config: RunConfig, console: Console, *, count_absent: bool = False) 
     check_reuse(config)
     context = RunContext(config, start_processes(config.device), RunSummary(), console, request.makers)
     print_data(request, console)
+    announce_derived(request, console)
     plan = DryRun(free_bytes=free_bytes(config.cache_dir), absent=dict(request.absent))
     priced: dict[Path, set[str]] = {}
     answered: set[tuple[str, str]] = set()

@@ -47,6 +47,16 @@ class RunHooks:
         """
         yield from ()
 
+    def announce(self, tasks: Sequence[Task], datasets: Mapping[str, OpenDataset], config: RunConfig) -> Iterator[str]:
+        """Yield lines about results that `after_model` will add, which a run prints before it starts.
+
+        Args:
+            tasks: All tasks of the run.
+            datasets: Mapping from name to available dataset with a modality of a model.
+            config: Settings of the run.
+        """
+        yield from ()
+
     def after_model(self, cells: Iterable[Cell], context: RunContext) -> None:
         """Add derived results to the summary, on the main process, after the cells of a model, or of a shard of it."""
 

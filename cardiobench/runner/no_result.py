@@ -26,12 +26,14 @@ class Requested:
         tasks: Mapping from requested task or dataset to the names of tasks of which one must have a result.
         described: Whether `cardiobench doctor` can describe the models, which are not objects or external embeddings.
         protocols: Protocols of the run.
+        rows: Tasks that the request names, directly or by their dataset.
     """
 
     models: tuple[str, ...]
     tasks: Mapping[str, frozenset[str]]
     described: tuple[str, ...]
     protocols: tuple[str, ...]
+    rows: frozenset[str]
 
 
 def requested(config: RunConfig, tasks: Sequence[Task], own: Collection[str], protocols: Iterable[str]) -> Requested:
@@ -43,11 +45,12 @@ def requested(config: RunConfig, tasks: Sequence[Task], own: Collection[str], pr
         own: Models given as objects or external embeddings.
         protocols: Names of the protocols of the run.
     """
-    if config.shard:
-        return Requested((), {}, (), ())
-    described = tuple(name for name in config.models if name not in own)
     named = {name: _tasks_of(name, tasks) for name in config.tasks}
-    return Requested(config.models, named, described, tuple(protocols))
+    rows = frozenset().union(*({name} if "/" in name else members for name, members in named.items()))
+    if config.shard:
+        return Requested((), {}, (), (), rows)
+    described = tuple(name for name in config.models if name not in own)
+    return Requested(config.models, named, described, tuple(protocols), rows)
 
 
 def _tasks_of(name: str, tasks: Sequence[Task]) -> frozenset[str]:

@@ -87,13 +87,14 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     accelerator = start_processes(config.device)
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
-    summary = RunSummary(is_main_process=accelerator.is_main_process)
+    summary = RunSummary(is_main_process=accelerator.is_main_process, asked=request.requested.rows)
     context = RunContext(config, accelerator, summary, console, request.makers)
     if accelerator.is_main_process:
         context.summary.config_file = write_settings(given, request.protocols)
         for folder in (config.output_dir, config.cache_dir):
             remove_orphans(folder)
     print_data(request, console)
+    announce_derived(request, console)
     if config.shard:
         console.print(
             f"shard {config.shard}: analyses across datasets or models and the report are left to the run without --shard"
@@ -252,6 +253,15 @@ def print_data(request: Request, console: Console) -> None:
     console.table("data", DATASET_COLUMNS, dataset_rows(request.datasets))
     if request.absent:
         console.print(f"no data here for: {', '.join(request.absent)} ({command('list')} says where to ask for it)")
+
+
+def announce_derived(request: Request, console: Console) -> None:
+    """Print which results the run will have beside those of its tasks."""
+    taken = set().union(*request.modalities.values())
+    datasets = {name: one for name, one in request.datasets.items() if one.spec.modality in taken}
+    for hooks in run_hooks():
+        for line in hooks.announce(request.tasks, datasets, request.config):
+            console.print(line)
 
 
 def apply_suite(config: RunConfig) -> RunConfig:

@@ -9,6 +9,7 @@ import pandas as pd
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.context import ABSENT_CLASS
 from cardiobench.results.score_result import Estimate
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.estimates import Sampler
@@ -68,7 +69,7 @@ class ScoredClasses(ScoredTable):
             if 0 < count < MIN_PATIENTS:
                 sentences.append(f"rests on {count} patients with {name}")
             elif not count:
-                sentences.append(f"no scored row is {name}")
+                sentences.append(f"{ABSENT_CLASS}{name}")
         if outside := self.outside_sentence():
             sentences.append(outside)
         return sentences

@@ -29,12 +29,15 @@ def result(
             "train_constant": Floor(0.44, "AS"),
             "chance": Floor(0.4, None),
         },
-        verdict=Judgement("no information shown", "a sentence", value - 0.5, -0.1, 0.1, 0.4, 0.4),
         coverage={"scored": 119, "expected": 120},
         protocol="probe",
         model={"name": model, "token_pooling": pooling},
         dataset={"name": "tmed2"},
-        **{"collapsed": False, **more},
+        **{
+            "collapsed": False,
+            "verdict": Judgement("no information shown", "a sentence", value - 0.5, -0.1, 0.1, 0.4, 0.4),
+            **more,
+        },
     )
 
 
@@ -73,7 +76,39 @@ def test_undefined_numbers_are_written_as_words():
 
 def test_warning_is_shown_once_with_its_models():
     results = [result(0.5, "a", warnings=("few", "odd")), result(0.4, "b", warnings=("few",)), result(0.3, task="x/y")]
-    assert tables.warnings(results) == [("tmed2/as", "few", ""), ("tmed2/as", "odd", "a probe")]
+    found = [(one.sentence, one.tasks, one.who) for one in tables.warnings(results)]
+    assert found == [("few", ("tmed2/as",), ()), ("odd", ("tmed2/as",), ("a probe",))]
+    assert tables.warning_lines(results) == ["tmed2/as: few", "tmed2/as: odd (a probe)"]
+
+
+def test_absent_classes_are_one_warning_and_tasks_of_a_dataset_are_its_name():
+    absent = ("no scored row is PSAX", "shared", "no scored row is PLAX")
+    seen = [
+        result(
+            task=f"tmed2/{target}",
+            model=model,
+            warnings=("collapsed: all the same", *absent[: None if target == "view" else 2]),
+        )
+        for target in ("view", "as")
+        for model in ("a", "b")
+    ]
+    other = dataclasses.replace(result(task="camus/view", warnings=("shared",)), dataset={"name": "camus"})
+    assert tables.warning_lines([*seen, other]) == [
+        "all tasks: shared",
+        "tmed2/as: no scored row is PSAX",
+        "tmed2/view: no scored row is PSAX, PLAX",
+        "tmed2: collapsed: all the same",
+    ]
+    assert tables.data_warnings([*seen, other]) == {"tmed2": ["shared"]}
+    section = tables.warnings(seen[:2], ["shared"])
+    assert [one.sentence for one in section] == ["collapsed: all the same", "no scored row is PSAX, PLAX"]
+
+
+def test_collapsed_answers_that_carry_information_are_explained():
+    told = "carries information, not above the floor"
+    both = result(collapsed=True, verdict=Judgement(told, "a sentence", -0.1, -0.2, 0.1, 0.01, 0.01))
+    assert tables.notes([both]) == [tables.COLLAPSED_INFORMED]
+    assert tables.notes([result(collapsed=True), dataclasses.replace(both, collapsed=False)]) == []
 
 
 def test_best_is_first_in_both_directions():

@@ -54,7 +54,7 @@ def evaluated(tmp_path):
         folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache"}
         config = RunConfig(models=models, tasks=(TASK,), protocols=("knn",), workers=0, resamples=20, **folders)
         summary = run(config, console, encoders)
-        print_results(console, summary.results, summary.is_earlier)
+        print_results(console, summary.results, summary.is_earlier, place="report.md")
         return summary, text.getvalue()
 
     return evaluate

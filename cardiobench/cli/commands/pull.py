@@ -27,7 +27,7 @@ def execute(arguments: argparse.Namespace) -> int:
     found = pull(arguments.model, arguments.revision, skip)
     for user in dict.fromkeys(user for user, _ in found):
         console.print(f"run by {user}")
-        print_results(console, [result for who, result in found if who == user])
+        print_results(console, [result for who, result in found if who == user], place="the result files of --out")
     if arguments.out:
         console.print(f"wrote {len(save(found, arguments.out, skip))} results below {arguments.out}")
     return 0

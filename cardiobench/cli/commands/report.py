@@ -84,7 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
         suite=suite,
         console=console,
     )
-    print_results(console, collection.results)
+    print_results(console, collection.results, place=page)
     print_problems(console, collection.problems)
     console.print(f"wrote {len(others)} pictures and tables, {markdown}")
     if browser:

@@ -8,6 +8,8 @@ import pandas as pd
 
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.versions import component_version
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.spec import Task
 from cardiobench.extensions.pooled_views.tasks import POOLED
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_predictions, save_scored
@@ -36,12 +38,22 @@ def pool_views(cells: Iterable[Cell], context: RunContext) -> None:
         return
     by_label: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        if cell.task.target == POOLED.target and cell.task.classes == POOLED.classes and cell.path.is_file():
+        if is_member(cell.task) and cell.path.is_file():
             by_label.setdefault(cell.label, {})[cell.dataset.spec.name] = cell
     for members in by_label.values():
-        real = {name: cell for name, cell in members.items() if not cell.dataset.generated}
-        if len(chosen := real or members) > 1:
-            context.summary.add(*_score(chosen))
+        chosen = unmixed({name: cell.dataset for name, cell in members.items()})
+        if len(chosen) > 1:
+            context.summary.add(*_score({name: members[name] for name in chosen}))
+
+
+def is_member(task: Task) -> bool:
+    """Return whether the answers of a task can be pooled."""
+    return (task.target, task.classes) == (POOLED.target, POOLED.classes)
+
+
+def unmixed(datasets: Mapping[str, OpenDataset]) -> list[str]:
+    """Return the names of the real datasets, or of all if there are none."""
+    return [name for name, dataset in datasets.items() if not dataset.generated] or list(datasets)
 
 
 def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:

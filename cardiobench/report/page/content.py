@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from cardiobench.data import catalog
@@ -53,6 +54,7 @@ def page_content(
     ]
     beside = beside_references(collection.entries)
     overview = overview_tables(collection.entries)
+    shared = tables.data_warnings(collection.results)
     return {
         "overview_tables": overview,
         "mean_columns": task_means.COLUMNS,
@@ -67,7 +69,7 @@ def page_content(
             (minute_row(entries) for _, entries in sorted(by_task.items())), key=lambda row: row["generated"]
         ),
         "tasks": [
-            task_part(entries, figures.of("task", name), examples.get(name, ()))
+            task_part(entries, figures.of("task", name), examples.get(name, ()), shared)
             | {"analyses": [part for r, part in analyses if r.subject == name and len(r.models) == 1]}
             for name, entries in sorted(by_task.items())
         ],
@@ -82,6 +84,7 @@ def page_content(
             }
             for name, entries in sorted(by_model.items())
         ],
+        "data_warnings": shared,
         "costs": costs.cost_rows(collection.results),
         "cost_columns": costs.COLUMNS,
         "across": [part for record, part in analyses if len(record.models) > 1] + several,
@@ -165,12 +168,23 @@ def widest_gap(result: ScoreResult) -> str:
 
 
 def task_part(
-    entries: Sequence[ResultEntry], figures: Sequence[SavedFigure], examples: Sequence[tuple[str, str]]
+    entries: Sequence[ResultEntry],
+    figures: Sequence[SavedFigure],
+    examples: Sequence[tuple[str, str]],
+    shared: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return a task's section without its analyses."""
+    """Return a task's section without its analyses.
+
+    Args:
+        entries: Results of the task.
+        figures: Figures of the task.
+        examples: Titles and addresses of pages with examples.
+        shared: Mapping from dataset to warnings that the page gives once for all its tasks.
+    """
     results = tables.ordered([entry.result for entry in entries])
     by_result = {id(entry.result): entry for entry in entries}
     first = results[0]
+    said = [sentence for one in results for sentence in shared.get(str(one.dataset.get("name")), ())]
     task, others = find_task(first.task), anchors(first.task)
     return {
         "name": first.task,
@@ -203,7 +217,8 @@ def task_part(
             for row in naming.group_rows(results)
             if row["sure"] or row["model"] == best_result(results).model["name"]
         ],
-        "warnings": [(text, who) for _, text, who in tables.warnings(results)],
+        "warnings": [(one.sentence, ", ".join(one.who)) for one in tables.warnings(results, said)],
+        "notes": tables.notes(results),
         "examples": examples,
     }
 

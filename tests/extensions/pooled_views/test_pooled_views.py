@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cardiobench.cli.output import OTHERS, print_summary
 from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
 from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
+from cardiobench.extensions.pooled_views.hooks import PooledViewHooks
 from cardiobench.extensions.pooled_views.pool import pool
 from cardiobench.extensions.pooled_views.tasks import POOLED
 from cardiobench.hub.outgoing import not_a_benchmark_score
@@ -19,9 +22,12 @@ from cardiobench.results.collect import collect
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
+from cardiobench.runner.context import RunSummary
+from cardiobench.runner.no_result import requested
 from cardiobench.runner.plan import resolve_tasks
 from cardiobench.runner.run import run
 from cardiobench.scoring.score import score
+from tests.hub.results import result
 
 
 def views(name, view, n=30):
@@ -71,6 +77,42 @@ def test_pooled_task_is_ranked_but_not_pushed(tmp_path):
     assert table_name(found) == "Echo: views" and missing_reason(None, "probe", POOLED) == "not run"
     assert task_part(entries, [], [])["title"] == "echo/view"
     assert not_a_benchmark_score(found) == ["combined from results of several datasets, which are pushed separately"]
+
+
+FOUR = ("ptb_xl/cd", "camus/ef", "camus/view", "tmed2/view")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "rows"),
+    [
+        (FOUR, FOUR, FOUR),
+        ((), FOUR, FOUR),
+        (("camus",), ("camus/ef", "camus/view"), ("camus/ef", "camus/view")),
+        (("echo/view",), ("camus/view", "tmed2/view"), ("echo/view",)),
+    ],
+)
+def test_rows_of_a_run_equal_the_request(asked, found, rows, capsys, tmp_path):
+    request = requested(RunConfig(models=("lab/a",), tasks=asked), [catalog.task(name) for name in found], (), ("knn",))
+    summary = RunSummary(results=[result(task=name) for name in (*found, POOLED.name)], asked=request.rows)
+    first, others = summary.by_request()
+    assert {one.task for one in first} == set(rows) and len(first) == len(rows)
+    print_summary(Console(), summary, tmp_path)
+    above, _, below = capsys.readouterr().out.partition(OTHERS)
+    assert [all(one.task in above for one in first), all(one.task in below for one in others)] == [True, True]
+
+
+def test_pooled_task_is_named_before_the_run():
+    def datasets(**generated):
+        return {name: SimpleNamespace(generated=made) for name, made in generated.items()}
+
+    def lines(here, **settings):
+        tasks = [catalog.task(f"{name}/view") for name in ("camus", "tmed2", "phantom_echo")]
+        return list(PooledViewHooks().announce(tasks, here, RunConfig(models=("lab/a",), **settings)))
+
+    both = datasets(camus=False, tmed2=False, phantom_echo=True)
+    (line,) = lines(both)
+    assert line == "echo/view: the views of camus, tmed2 are also scored together, beside the requested tasks"
+    assert lines(datasets(camus=False, phantom_echo=True)) == lines(both, shard="1/2") == []
 
 
 @pytest.mark.slow
