@@ -72,7 +72,7 @@ def evaluate(
         check_encoder(encoder)
     if embeddings is not None and file is None:
         encoders += read_given(config, embeddings).values()
-        config = replace(config, model_name="", seen_in_pretraining=())
+        config = replace(config, model_name="")
     summary = run(config, encoders=encoders)
     if summary.no_result and summary.is_empty:
         raise NoResult(summary.no_result)

@@ -36,7 +36,8 @@ examples
       python -m cardiobench.eval --predictions mine.csv --task tmed2/as --references refs.csv
 
   evaluate existing embeddings (Parquet, NPZ or CSV), without recordings or a network
-      python -m cardiobench.eval --embeddings vectors.parquet --tasks ptb_xl/super --model-name lab/net
+      python -m cardiobench.eval --embeddings vectors.parquet --tasks ptb_xl/super --model-name lab/net \\
+          --seen-in-pretraining none
 
 running the same command again computes only what is missing
 exit code 0 = done, 1 = something failed, or a model or task named by --model or --tasks has no result, 2 = wrong request
@@ -107,6 +108,10 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
         sys.stdout.write(to_yaml(config))
         return 0
+    if isinstance(config, RunConfig):
+        from cardiobench.runner.pretraining import ask_statement
+
+        ask_statement(config)
     if arguments.dry_run and isinstance(config, RunConfig):
         return plan_and_print(config, as_json=arguments.json)
     return run_and_print(config, as_json=arguments.json)

@@ -95,7 +95,12 @@ class Settings:
     ] = ""
     seen_in_pretraining: Annotated[
         Names,
-        Setting("pretraining datasets of the model, or none (default: see card)", EXTERNAL, "DATASET", in_file=True),
+        Setting(
+            "datasets that models without a card saw in pretraining, or none; needed for your own class, file or embeddings",
+            EXTERNAL,
+            "DATASET",
+            in_file=True,
+        ),
     ] = ()
 
 

@@ -106,14 +106,21 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
 
 def _by_format(source: ModelFiles, facts: Mapping[str, Any] | None) -> LoaderMatch | None:
     """Return the loader that an extension has for the format of the only weights file; None if there is none."""
-    if any(Path(file).suffix in WEIGHTS for file in source.files):
+    file = file_of_extension(source.files)
+    if file is None:
         return None
-    for suffix, loader in extensions.contributions("loaders").items():
-        found = [file for file in source.files if Path(file).suffix.lower() == suffix]
-        if len(found) == 1:
-            stated = {**source.json(OWN), **source.facts} if facts is None else facts
-            return extensions.resolve(loader)(source, found[0], stated)
-    return None
+    loader = extensions.contributions("loaders")[Path(file).suffix.lower()]
+    stated = {**source.json(OWN), **source.facts} if facts is None else facts
+    return extensions.resolve(loader)(source, file, stated)
+
+
+def file_of_extension(files: Sequence[str]) -> str | None:
+    """Return the only file of a format that an extension loads; None if there is none, or other weights."""
+    if any(Path(file).suffix in WEIGHTS for file in files):
+        return None
+    loaders = extensions.contributions("loaders")
+    found = [file for file in files if Path(file).suffix.lower() in loaders]
+    return found[0] if len(found) == 1 else None
 
 
 def _by_files(

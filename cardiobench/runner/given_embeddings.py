@@ -34,10 +34,9 @@ def read_given(config: RunConfig, source: "Path | pd.DataFrame | None" = None) -
     """
     chosen = config.embeddings if source is None else source
     if chosen is None:
-        if config.model_name or config.seen_in_pretraining:
-            name = "model_name" if config.model_name else "seen_in_pretraining"
+        if config.model_name:
             raise BadConfig(
-                f"{flag_of(RunConfig, name)} describes the file of {flag_of(RunConfig, 'embeddings')} or --predictions. Leave it out."
+                f"{flag_of(RunConfig, 'model_name')} describes the file of {flag_of(RunConfig, 'embeddings')} or --predictions. Leave it out."
             )
         return {}
     if not (config.tasks or config.suite):

@@ -50,6 +50,7 @@ from cardiobench.runner.plan import (
     real_or_quick,
     resolve_tasks,
 )
+from cardiobench.runner.pretraining import with_statement
 from cardiobench.runner.processes import check_shared, share, start_processes, watch
 from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 from cardiobench.runner.summarize import after_run, check_after_run, finalize
@@ -333,7 +334,7 @@ def load_models(
             for pooling, variant, chosen in profile.model_choices(name, config, request.protocols):
                 try:
                     model = load(name, config, lambda: context.accelerator.device, pooling, variant, context.encoders)
-                    model = under_conditions(model, config)
+                    model = under_conditions(with_statement(model, config), config)
                 except NotApplicable as error:
                     refusals.append(error)
                     how = f"--pooling {pooling}" if pooling else ""

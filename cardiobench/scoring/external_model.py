@@ -51,7 +51,7 @@ def describe_model(
         raise BadConfig(
             f"the protocol's name {protocol_name[:60]!r} is not a valid name; give letters, digits, '_', '-' and '.', such as fine_tuned."
         )
-    seen = _saw(task.dataset, seen_in_pretraining)
+    seen = is_among_seen(task.dataset, seen_in_pretraining)
     card = find_card(name) if name else None
     known = card.saw(task.dataset) if card else None
     if None not in (seen, known) and seen != known:
@@ -66,8 +66,13 @@ def describe_model(
     }
 
 
-def _saw(dataset: str, datasets: bool | str | Sequence[str] | None) -> bool | None:
-    """Return whether a dataset is among the seen ones; None if this is not stated."""
+def is_among_seen(dataset: str, datasets: bool | str | Sequence[str] | None) -> bool | None:
+    """Return whether a dataset is among those that a model saw, according to the user; None if this is not stated.
+
+    Raises:
+        BadConfig: The statement contradicts itself.
+        UnknownName: It names a dataset that does not exist.
+    """
     if datasets is None or isinstance(datasets, bool):
         return datasets
     if not isinstance(datasets, Sequence) or not all(isinstance(one, str) for one in datasets):

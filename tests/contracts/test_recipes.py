@@ -112,6 +112,7 @@ def test_parts_run_from_folders_without_a_package(sources, root, tmp_path):
     builder = parts / "toy_echo" / "builder.py"
     builder.write_text(builder.read_text().replace(', "within_five"', ","))  # Metrics can only be added by a package.
     given = ["--datasets-dir", "parts", "--model", "parts/mean_picture.py:MeanPicture", "--data-dir", sources / "toy"]
+    given += ["--seen-in-pretraining", "none"]
     done = call(
         root, tmp_path, tmp_path, "-m", "cardiobench.eval", *given, "--tasks", "toy_echo/ef", "--protocols", "knn"
     )

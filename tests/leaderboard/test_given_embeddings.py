@@ -78,6 +78,7 @@ def test_given_embeddings_are_not_written_to_model_cards(hub, client, given, tmp
     assert set(model.files()) == {".gitattributes", "README.md"}
     pd.DataFrame({"id": ["1"], "v0": [0.0]}).to_csv(tmp_path / "x.csv", index=False)
     line = ["eval", "--embeddings", str(tmp_path / "x.csv"), "--tasks", TASK, "--push-to-hub", "--allow-missing"]
+    line += ["--seen-in-pretraining", "none"]
     assert main([*line, "--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]) != 0
     assert "cannot contain embeddings from elsewhere" in capsys.readouterr().err and not list(
         (tmp_path / "out").rglob("*__cd.json")

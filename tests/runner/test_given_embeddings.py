@@ -117,6 +117,8 @@ def test_file_that_changed_is_read_again(made, tmp_path, capsys):
         "knn",
         "--resamples",
         "20",
+        "--seen-in-pretraining",
+        "none",
     ]
     line += ["--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache"), "--json"]
     table = pd.read_csv(export_csv(root, tmp_path), dtype={"id": str})
@@ -141,7 +143,7 @@ def test_run_yaml_repeats_it(made, tmp_path, capsys):
     file = export_csv(made[0], tmp_path)
     folders = ["--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
     line = ["eval", "--embeddings", str(file), "--tasks", SAMPLE, "--protocols", "knn", "--model-name", "lab/net"]
-    assert main([*line, "--resamples", "20", *folders]) == 0
+    assert main([*line, "--resamples", "20", "--seen-in-pretraining", "none", *folders]) == 0
     (settings,) = (tmp_path / "out" / "runs").rglob("run.yaml")
     capsys.readouterr()
     assert main(["rerun", str(settings), "--json", *folders]) == 0
@@ -251,6 +253,7 @@ def test_together_with_a_model(made, tmp_path):
 def test_dry_run_encodes_nothing(made, tmp_path, capsys):
     folders = ["--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
     line = ["eval", "--embeddings", str(made[0] / "x.parquet"), "--tasks", SAMPLE, "--dry-run", "--json", *folders]
+    line += ["--seen-in-pretraining", "none"]
     assert main(line) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["to_encode"] == 0 and row["cells"] > 0
@@ -276,7 +279,15 @@ def test_pytorch_is_not_imported(tmp_path):
     ]
     few = ["--option", *few] if {"cross_validation", "representation"} <= {*chosen} else []
     line = ["-m", "cardiobench.cli", "eval", "--embeddings", "x.parquet", "--data-dir", "data", "--resamples", "20"]
-    line += ["--tasks", *(f"{name}/cd" for name in frames), "--protocols", *chosen, *few]
+    line += [
+        "--tasks",
+        *(f"{name}/cd" for name in frames),
+        "--protocols",
+        *chosen,
+        *few,
+        "--seen-in-pretraining",
+        "none",
+    ]
     path = os.pathsep.join([str(tmp_path), str(Path(cardiobench.__file__).parents[1])])
     done = subprocess.run(
         [sys.executable, *line, "--output-dir", "out", "--cache-dir", "cache"],

@@ -79,10 +79,12 @@ class AnalysisCell(ComputedCell[AnalysisResult]):
         return text_digest(*(text_digest(*one["fingerprint"]) for one in limited))
 
     def load_cached(self) -> AnalysisResult | None:
-        """Return the saved analysis if key and recordings match and its scores exist, else None."""
+        """Return the saved analysis if key, recordings and the user's statements match and its scores exist, else None."""
         record = AnalysisResult.load_cached(self.path, self.key, self.recordings)
-        complete = record and all(cell.load_cached() for cell in self.scores(record))
-        return record if complete else None
+        stated = {name: said for name, said in self.model.seen.items() if said is not None}
+        if record is None or any(stated.get(name, saw) is not saw for name, saw in record.seen_in_pretraining.items()):
+            return None
+        return record if all(cell.load_cached() for cell in self.scores(record)) else None
 
     def compute(self, recent: RecentData) -> tuple[AnalysisResult, Sequence[Path]]:
         """Run the analysis, score its predictions, and save results and figures."""

@@ -223,8 +223,10 @@ class TaskCell(BaseCell[ScoreResult]):
         }
 
     def load_cached(self) -> ScoreResult | None:
-        """Return the saved result if key and recordings match and its predictions exist, else None."""
-        return load_cached_score(self.path, self.key, self.recordings)
+        """Return the saved result if key, recordings and the user's statements match and its predictions exist, else None."""
+        result, stated = load_cached_score(self.path, self.key, self.recordings), self.model.seen
+        said = stated.get(self.dataset.spec.name)
+        return None if result and said is not None and result.seen_in_pretraining is not said else result
 
     def context(self, details: Mapping[str, Any] = NOTHING) -> ResultContext:
         """Return the context for scoring the cell.

@@ -522,7 +522,8 @@ def test_embeddings_are_evaluated_without_recordings(without, tmp_path, capsys):
     vectors.assign(id=list(without["id"])).to_parquet(tmp_path / "vectors.parquet")
     line = ["eval", "--embeddings", str(tmp_path / "vectors.parquet"), "--tasks", "mine/schenkelblock"]
     line += ["--model-name", "lab/net", "--protocols", "probe", "--output-dir", str(tmp_path / "results")]
-    assert main(line) == 0
+    assert main(line) == 2 and "--seen-in-pretraining none" in said_by(capsys)
+    assert main([*line, "--seen-in-pretraining", "none"]) == 0
     assert re.search(r"lab/net probe f1_macro % ↑ (9\d|100)", said_by(capsys))
 
 

@@ -252,7 +252,11 @@ def test_one_vector_per_recording_is_refused(binary):  # noqa: F811
 def test_single_vectors_per_recording_are_refused_with_advice(given, advice, tmp_path, capsys):
     refs = cardiobench.load_references("ptb_xl_sample/cd")
     refs[["id"]].assign(v0=1.0, v1=2.0).to_csv(tmp_path / "one.csv", index=False)
-    model = ["--embeddings", str(tmp_path / "one.csv")] if given else ["--model", "cardiobench/constant"]
+    model = (
+        ["--embeddings", str(tmp_path / "one.csv"), "--seen-in-pretraining", "none"]
+        if given
+        else ["--model", "cardiobench/constant"]
+    )
     folders = ["--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
     line = ["eval", *model, "--tasks", "ptb_xl_sample/cd", "--protocols", "attention_probe", "--workers", "0", "--json"]
     main([*line, *folders])
