@@ -14,12 +14,14 @@ from onnx import TensorProto, helper
 from PIL import Image
 
 from cardiobench.cli.doctor import examine
-from cardiobench.core.errors import BadModel, MissingExtra
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import BadConfig, BadModel, MissingExtra
 from cardiobench.core.libraries import library_versions
 from cardiobench.data.media.types import LEADS, Clip, Ecg
 from cardiobench.embeddings.cost import CostMeter
 from cardiobench.extensions.finetune.network import check_network
 from cardiobench.models.load import load_model
+from cardiobench.runner.pretraining import ask_statement
 from tests.extensions.onnx_models.networks import constant, make, saved, weights
 
 CPU = ["CPUExecutionProvider"]
@@ -323,6 +325,13 @@ def test_precision_cost_and_library_are_stated(ecg_file):
         check_network(model.encoder, "finetune")
 
 
+def test_statement_about_pretraining_is_asked_for_a_file_and_a_folder(ecg_file):
+    for model in (ecg_file, ecg_file.parent):
+        config = RunConfig(models=(str(model),), tasks=("ptb_xl_sample/cd",))
+        with pytest.raises(BadConfig, match="--seen-in-pretraining none"):
+            ask_statement(config)
+
+
 @pytest.mark.parametrize("package", ["onnx", "onnxruntime"])
 def test_missing_package_names_the_extra(ecg_file, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
@@ -346,4 +355,5 @@ def test_commands_of_the_manual_run(root, tmp_path):
     (result,) = (tmp_path / "results").glob("my_network.onnx/*/probe/ptb_xl_sample__cd.json")
     stamped = json.loads(result.read_text(encoding="utf-8"))
     assert stamped["model"]["preprocessing"]["library"] == "onnxruntime"
+    assert stamped["seen_in_pretraining"] is False
     assert "onnxruntime" in json.dumps(stamped["stamp"])
