@@ -95,7 +95,7 @@ def commands() -> str:
 
     sections = ["# Commands\n"]
     for name in ("eval", *registered()):
-        line = [sys.executable, "-m", "cardiobench.cli", name, "--help"]
+        line = [sys.executable, "-m", "cardiobench.cli", name, "--help-all" if name == "eval" else "--help"]
         help_text = subprocess.run(line, capture_output=True, text=True, check=True, env=_plain()).stdout
         sections.append(f"## cardiobench {name}\n\n```text\n{help_text.strip()}\n```\n")
     return "\n".join(sections)

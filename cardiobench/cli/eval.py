@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cardiobench.cli.entry import guarded
 from cardiobench.cli.file_permissions import check_permissions
-from cardiobench.cli.flags import Parser, add_common, add_settings, given
+from cardiobench.cli.flags import Parser, add_common, add_settings, add_short_help, given
 from cardiobench.core.config import (
     RunConfig,
     ScoreConfig,
@@ -42,6 +42,21 @@ examples
 running the same command again computes only what is missing
 exit code 0 = done, 1 = something failed, or a model or task named by --model or --tasks has no result, 2 = wrong request
 """
+SHORT = (
+    *("list", "dry_run", "config", "models", "tasks", "suite", "protocols", "options", "data_dir", "allow_missing"),
+    *("limit", "output_dir", "embeddings", "predictions", "task", "references"),
+)
+"""Flags in the output of `--help`."""
+SHORT_EXAMPLES = """\
+examples
+  accelerate launch -m cardiobench.eval --model org/name
+  cardiobench eval --model ./my_model --tasks camus/ef --data-dir /data/camus
+  cardiobench eval --predictions mine.csv --task tmed2/as --references refs.csv
+
+running the same command again computes only what is missing
+exit code 0 = done, 1 = something failed, or a model or task named by --model or
+--tasks has no result, 2 = wrong request
+"""
 
 
 def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
@@ -53,6 +68,7 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
         epilog=f"{EXAMPLES}protocols: {', '.join(shown_protocols()[0])}\nconditions: {', '.join(conditions) or 'none'}\n",
         usage=f"{prog} --model ID [ID ...] [flags]",
     )
+    add_short_help(parser, SHORT, SHORT_EXAMPLES)
     parser.add_argument("--list", action="store_true", help="list tasks and models, and the data on this machine")
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file with settings; flags override it")
     parser.add_argument(

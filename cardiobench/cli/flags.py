@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
@@ -13,9 +13,18 @@ from cardiobench.core.setting import GROUPS
 
 
 class Parser(argparse.ArgumentParser):
-    """An `argparse` parser without abbreviations, whose error messages suggest similar flags."""
+    """An `argparse` parser without abbreviations, whose error messages suggest similar flags.
+
+    Attributes:
+        short: Names of the flags in the output of `--help`, which `--help-all` completes; empty for all.
+        short_epilog: Text at its end.
+        groups: Mapping from heading to the commands below it; empty for a parser without commands.
+    """
 
     def __init__(self, **settings: Any):
+        self.short: frozenset[str] = frozenset()
+        self.short_epilog = ""
+        self.groups: dict[str, list[str]] = {}
         settings = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **settings}
         super().__init__(**settings)
 
@@ -35,6 +44,32 @@ class Parser(argparse.ArgumentParser):
             if re.match(r"--\w[\w-]*(=|$)", text) and text.partition("=")[0] not in self._option_string_actions:
                 self.refuse(text)
         return super().parse_known_args(given, namespace)
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help, with the most frequent flags only if there are many."""
+        self._print_message(self._help_text(self.short, self.short_epilog or self.epilog), file or sys.stdout)
+
+    def format_help(self) -> str:
+        """Return the help of all flags and commands."""
+        return self._help_text(frozenset(), self.epilog)
+
+    def _help_text(self, shown: frozenset[str], epilog: str | None) -> str:
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            actions = [one for one in group._group_actions if not shown or one.dest in shown]
+            commands = [one for one in actions if isinstance(one, argparse._SubParsersAction) and self.groups]
+            formatter.start_section(group.title)
+            formatter.add_text(group.description)
+            formatter.add_arguments([one for one in actions if one not in commands])
+            formatter.end_section()
+            for title, names in self.groups.items() if commands else ():
+                formatter.start_section(title)
+                formatter.add_arguments([one for one in commands[0]._choices_actions if one.dest in names])
+                formatter.end_section()
+        formatter.add_text(epilog)
+        return formatter.format_help()
 
     def refuse(self, text: str) -> NoReturn:
         """Exit with a message about an unknown flag and the closest match, or about an argument without a flag."""
@@ -60,7 +95,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:  # noqa: D102
         listed = "flags" if self._subparsers is None else "commands"
-        sys.stderr.write(f"{self.prog}: error: {message}\n({self.prog} --help lists all {listed})\n")
+        flag = "--help-all" if self.short else "--help"
+        sys.stderr.write(f"{self.prog}: error: {message}\n({self.prog} {flag} lists all {listed})\n")
         raise SystemExit(2)
 
 
@@ -138,6 +174,18 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
+def add_short_help(parser: Parser, shown: Iterable[str], epilog: str) -> None:
+    """Limit `--help` to some flags and an epilog, and add `--help-all` for all of them.
+
+    Args:
+        parser: Parser with many flags.
+        shown: Names of the flags in the namespace.
+        epilog: Text at the end of the short help.
+    """
+    parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all flags, with more examples, and exit")
+    parser.short, parser.short_epilog = frozenset((*shown, "help", "help_all")), epilog
+
+
 def add_folders(parser: argparse.ArgumentParser) -> None:
     """Add flags for additional user folders, unless the command has all run settings."""
     for name in ("datasets_dir", "models_dir"):
@@ -145,6 +193,14 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
         if flag in parser._option_string_actions:
             continue
         parser.add_argument(flag, type=Path, default=argparse.SUPPRESS, metavar=setting.metavar, help=setting.help)
+
+
+class _HelpAll(argparse.Action):
+    """Print the help of all flags and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        sys.stdout.write(parser.format_help())
+        raise SystemExit(0)
 
 
 class _Version(argparse.Action):

@@ -3,7 +3,7 @@
 import sys
 
 from cardiobench.cli import eval as evaluation
-from cardiobench.cli.commands import commands
+from cardiobench.cli.commands import GROUPS, commands
 from cardiobench.cli.entry import guarded
 from cardiobench.cli.flags import Parser, add_common, add_folders
 
@@ -16,14 +16,19 @@ def build_parser() -> Parser:
     add_common(parser)
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = evaluation.build_parser("cardiobench eval")
-    choices.add_parser(
+    command = choices.add_parser(
         "eval",
         parents=[run],
         add_help=False,
         help="evaluate models, or score a file of predictions or embeddings",
         description=run.description,
         epilog=run.epilog,
-    ).set_defaults(execute=evaluation.execute, parser=run)
+        usage=run.usage,
+    )
+    command.set_defaults(execute=evaluation.execute, parser=run)
+    command.short, command.short_epilog = run.short, run.short_epilog
+    parser.groups = {title: [] for title in GROUPS.values()}
+    parser.groups[GROUPS["run"]].append("eval")
     for name, module in commands().items():
         command = choices.add_parser(
             name,
@@ -34,6 +39,7 @@ def build_parser() -> Parser:
         module.configure(command)
         add_folders(command)
         command.set_defaults(execute=module.execute, parser=command)
+        parser.groups[GROUPS.get(getattr(module, "GROUP", ""), GROUPS["more"])].append(name)
     return parser
 
 

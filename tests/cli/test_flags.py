@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import pytest
 
+from cardiobench.cli.commands import GROUPS, commands
 from cardiobench.cli.eval import build_parser, read_settings
 from cardiobench.cli.main import build_parser as build_all
 from cardiobench.core.config import RunConfig, ScoreConfig, flag_of
@@ -27,6 +28,28 @@ def test_every_setting_has_a_flag_and_keeps_its_spelling():
             assert f"  {flag_of(kind, field.name)} " in text
     for flag in SPELLINGS:
         assert f"  {flag}" in text
+
+
+def test_short_help_has_60_lines_and_the_full_one_all_flags(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    for line in (["--help"], ["--help-all"]):
+        texts = []
+        for parser, words in ((build_parser("cardiobench eval"), line), (build_all(), ["eval", *line])):
+            with pytest.raises(SystemExit) as stop:
+                parser.parse_args(words)
+            assert stop.value.code == 0
+            texts.append(capsys.readouterr().out)
+        assert texts[0] == texts[1] and "--allow-missing" in texts[0] and "exit code" in texts[0]
+        assert (len(texts[0].splitlines()) <= 60) == ("--seed" not in texts[0]) == (line == ["--help"])
+
+
+def test_commands_are_in_five_groups(capsys):
+    parser = build_all()
+    names = [name for group in parser.groups.values() for name in group]
+    assert len(parser.groups) == 5 and all(parser.groups.values()) and sorted(names) == sorted(["eval", *commands()])
+    text = parser.format_help()
+    assert all(f"\n{title}:\n" in text for title in parser.groups) and text.count("\n  compare ") == 1
+    assert {getattr(module, "GROUP", "more") for module in commands().values()} == set(GROUPS)
 
 
 def test_list_flags_take_several_values_and_can_be_repeated():

@@ -1,4 +1,4 @@
-"""Commands of `cardiobench`, one file each with `HELP`, `configure(parser)` and `execute(arguments)`.
+"""Commands of `cardiobench`, one file each with `HELP`, `configure(parser)` and `execute(arguments)`, and perhaps `GROUP`.
 
 Command files import heavy packages inside functions, because all files are read to print the help.
 """
@@ -8,6 +8,15 @@ from types import ModuleType
 
 from cardiobench.core.extensions import contributions, resolve
 from cardiobench.core.plugins import by_name
+
+GROUPS = {
+    "run": "evaluate",
+    "data": "data",
+    "results": "results",
+    "share": "share",
+    "more": "more",
+}
+"""Mapping from `GROUP` of a command to its heading in the help; commands without one are in the last group."""
 
 
 def commands() -> dict[str, ModuleType]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from cardiobench.cli.flags import add_json
 
 HELP = "check a copy of a dataset: counts, split leakage, duplicates, missing files, faulty recordings"
+GROUP = "data"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

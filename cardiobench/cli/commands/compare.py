@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cardiobench.results.collect import ResultEntry
 
 HELP = "compare models by their results, files of predictions, or both"
+GROUP = "results"
 EXAMPLES = """\
 Compare all pairs of models on every task and protocol with results of both. The output contains paired differences on
 the same patients with 95 % intervals, p-values corrected for all pairs and all tasks of the suite (run or not), and places over all

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cardiobench.results.score_result import ScoreResult
 
 HELP = "evaluate baselines on bundled and generated data, from embeddings to report"
+GROUP = "run"
 MODELS = (
     "cardiobench/constant",
     "cardiobench/metadata",

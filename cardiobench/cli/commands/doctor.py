@@ -8,6 +8,7 @@ from cardiobench.cli.flags import add_json
 from cardiobench.core.setting import Device
 
 HELP = "check a model, a dataset or a file of embeddings before a run"
+GROUP = "run"
 EXAMPLES = """\
 examples
   cardiobench doctor --model mkaichristensen/echo-clip

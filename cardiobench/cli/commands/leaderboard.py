@@ -6,6 +6,7 @@ from pathlib import Path
 from cardiobench.cli.flags import whole_number
 
 HELP = "show results in a leaderboard app, from folders or a Hub dataset, or publish the app as a Space"
+GROUP = "share"
 EXAMPLES = """\
 examples:
   cardiobench leaderboard results                                  serve a folder on this machine

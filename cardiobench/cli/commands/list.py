@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cardiobench.core.console import Console
 
 HELP = "list datasets, tasks, models and protocols, and the data on this machine"
+GROUP = "run"
 
 # Show distinguishing facts of models in one line each; longer texts have a separate table to keep columns wide.
 MODEL_COLUMNS = ("model", "modality", "text", "native outputs", "public weights", "datasets seen")

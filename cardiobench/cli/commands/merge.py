@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 HELP = "merge the results folders of several machines"
+GROUP = "run"
 EXAMPLES = """\
 examples
   combine shards of a job array from machines without a shared disk

@@ -7,6 +7,7 @@ from pathlib import Path
 from cardiobench.cli.flags import SEED, whole_number
 
 HELP = "write a synthetic twin of a dataset in its raw layout"
+GROUP = "data"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from cardiobench.cli.flags import whole_number
 from cardiobench.core.setting import MOST_PROCESSES
 
 HELP = "prepare a dataset as a folder that datasets.load_dataset reads"
+GROUP = "data"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HELP = "publish datasets, metrics or model cards on the Hub; without --yes, only show what would change"
+GROUP = "share"
 EXAMPLES = """\
 examples
   show what would change in all dataset repositories

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 HELP = "read results from a model's repository"
+GROUP = "share"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 HELP = "write results to a model's repository or to a dataset of results; without --yes, only show what would change"
+GROUP = "share"
 EXAMPLES = """\
 examples
   show what would be written to the model's card (by pull request if the model is not yours)

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 HELP = "write the references (true labels) of a task for scoring predictions"
+GROUP = "data"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

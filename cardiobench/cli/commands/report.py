@@ -9,6 +9,7 @@ from cardiobench.core.extensions import contributions, resolve
 LAYOUTS = {"latex": "cardiobench.report.latex:write_latex", **contributions("tables")}
 """Mapping from layout to a function (collection, folder) that writes it and returns files and problems."""
 HELP = "write results as an HTML page, or as tables in another layout"
+GROUP = "results"
 EXAMPLES = """\
 examples:
   cardiobench report results --out report          the page, the same as Markdown, and figures as SVG with CSV

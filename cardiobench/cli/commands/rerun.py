@@ -7,6 +7,7 @@ from cardiobench.cli.flags import add_settings
 from cardiobench.core.config import RunConfig
 
 HELP = "repeat a run from its run.yaml"
+GROUP = "run"
 EXAMPLES = """\
 examples
   complete a run, or confirm that it is complete

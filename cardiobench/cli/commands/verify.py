@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 MOST_LINES = 50
 """Maximum number of shown differences of a result."""
 HELP = "recompute submitted results from their predictions, and compare every field"
+GROUP = "share"
 EXAMPLES = """\
 examples
   one pull request

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cardiobench.extensions.adopt.questions import Questions
 
 HELP = "make a dataset from a folder of recordings and a table of labels, without code; nothing leaves this machine"
+GROUP = "data"
 EXAMPLES = """\
 examples
   ECGs in WFDB; the table has the columns file, patient_id and stemi

@@ -6,6 +6,7 @@ from pathlib import Path
 from cardiobench.cli.flags import add_json, add_results
 
 HELP = "calibration and decision curves of a task, with intervals over patients"
+GROUP = "results"
 EXAMPLES = """\
 Slope, intercept, reliability and net benefit of every model on one task, as given and recalibrated on validation patients.
   cardiobench calibration results --task ptb_xl/cd

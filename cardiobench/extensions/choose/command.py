@@ -5,6 +5,7 @@ import argparse
 from cardiobench.cli.flags import add_json, add_results
 
 HELP = "choose a model from results by constraints, score and cost"
+GROUP = "results"
 EXAMPLES = """\
 Choose a model on validation predictions and report its performance on separate test patients.
   cardiobench choose results --task ptb_xl/cd --max-parameters 30M --use commercial

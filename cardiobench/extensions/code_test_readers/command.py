@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 HELP = "write the readings of CODE-test by a network and by doctors as files of predictions"
+GROUP = "data"
 EXAMPLES = """\
 Compare your predictions for the 827 ECGs of CODE-test with a published network and doctors:
   cardiobench readers --out readers

@@ -6,6 +6,7 @@ from pathlib import Path
 from cardiobench.cli.flags import SEED
 
 HELP = "write the balanced subsets (XS, S, M, L) of an ECG task as lists of ids"
+GROUP = "data"
 EXAMPLES = """\
 Write the records used by cross_validation with the same seed; smaller subsets are contained in larger ones:
   cardiobench subsets ptb_xl/cd --data-dir /data/ptb_xl --out subsets

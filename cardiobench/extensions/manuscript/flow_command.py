@@ -6,6 +6,7 @@ from pathlib import Path
 from cardiobench.cli.flags import add_json
 
 HELP = "participant flow of a task, from the release to the scored units"
+GROUP = "results"
 EXAMPLES = """\
 Text on the screen; with --out, also a diagram as SVG and PNG.
   cardiobench flow --task camus/ef --data-dir /data/camus --results results --out flow

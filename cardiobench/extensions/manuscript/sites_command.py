@@ -6,6 +6,7 @@ from pathlib import Path
 from cardiobench.cli.flags import add_json, add_results
 
 HELP = "scores of each site, their random-effects summary and prediction interval"
+GROUP = "results"
 EXAMPLES = """\
 Sites are values of a column of the dataset, or datasets with the same target.
   cardiobench sites results --task chapman_ningbo/af --site-column hospital --out sites

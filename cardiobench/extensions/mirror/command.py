@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 HELP = "write metrics and datasets to a folder, so that their Hub names load offline"
+GROUP = "share"
 EXAMPLES = """\
   cardiobench mirror hub
   cd hub

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from cardiobench.core.console import Console
 
 HELP = "show the floor of each task next to published scores"
+GROUP = "results"
 EXAMPLES = """\
 The package includes labels of CardiacNet, HMC-QU and SegRWMA, and class counts of TMED-2 and of the views. All other
 floors need the raw tables of the dataset (--data-dir or $CARDIOBENCH_DATA); no recording is read.

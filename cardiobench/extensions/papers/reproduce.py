@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cardiobench.models.cards import ModelCard
 
 HELP = "compute the tables of a paper with the models and data that are here, or list what is missing"
+GROUP = "run"
 EXAMPLES = """\
 examples
   cardiobench reproduce ecg --dry-run

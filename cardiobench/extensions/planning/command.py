@@ -7,6 +7,7 @@ from pathlib import Path
 from cardiobench.cli.flags import add_json
 
 HELP = "patients needed for an interval, a score above the floor, and to tell two models apart"
+GROUP = "results"
 EXAMPLES = """\
 Before a study: closed forms for an expected score; or the variation of one or two results of a pilot study.
   cardiobench plan --task ptb_xl/cd --margin 0.03 --power 0.8 --prevalence 0.2

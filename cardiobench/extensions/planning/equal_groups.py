@@ -6,6 +6,7 @@ import math
 from cardiobench.cli.flags import add_json, add_results
 
 HELP = "whether the groups of patients of a result are equal within a margin"
+GROUP = "results"
 EXAMPLES = """\
 No difference shown is not the same as equal. Groups are equal if the interval of each difference lies within the margin.
   cardiobench equal-groups results --task ptb_xl/cd --margin 0.05

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cardiobench.runner.dry_run import DryRun
 
 HELP = "list results missing from a suite, with their estimated cost"
+GROUP = "run"
 EXAMPLES = """\
 examples
   cardiobench missing --suite cardiobench_ecg_v2 --model cardiobench/minirocket --reuse org/cardiobench-results --reuse-from alice
