@@ -31,7 +31,7 @@ def open_session(file: CheckedFile, device: str, name: str) -> Any:
         raise MissingExtra("an ONNX file", "onnx", error.name or "onnxruntime") from error
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # Errors are raised.
+    options.log_severity_level = 4  # Errors are raised, so they are not printed as well.
     options.intra_op_num_threads = torch.get_num_threads()
     options.add_session_config_entry("session.load_model_format", "ONNX")
     chosen = [CPU]
