@@ -17,6 +17,7 @@ os.environ["HF_HOME"] = _HOME.name
 os.environ["CARDIOBENCH_CACHE"] = str(Path(_HOME.name) / "cardiobench")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("CARDIOBENCH_DATA", None)
+os.environ["PANDAS_COPY_ON_WRITE"] = "1"  # As in pandas 3, whose columns are read-only arrays.
 
 # Imported objects live until the end; without this, the garbage collector would traverse millions of them repeatedly.
 gc.disable()

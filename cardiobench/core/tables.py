@@ -315,7 +315,7 @@ def text_of(column: pd.Series) -> pd.Series:
     elif pd.api.types.is_float_dtype(column.dtype):
         text = column.map(lambda value: str(int(value)) if np.isfinite(value) and value == int(value) else repr(value))
     else:
-        text = column.astype(str).map(str.strip)
+        text = column.astype(str).map(str.strip, na_action="ignore")  # pandas 3 keeps a null.
     return text.astype(object).mask(empty, "") if empty.any() else text.astype(object)
 
 
@@ -328,7 +328,9 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str, error: type[CardioB
         what: Name of the file and column in messages.
         error: Class of the error.
     """
-    values = column.astype(object).mask(column.isna() | (column.astype(str).map(str.strip) == ""), np.nan)
+    values = column.astype(object).mask(
+        column.isna() | (column.astype(str).map(str.strip, na_action="ignore") == ""), np.nan
+    )
     if not _may_differ(values):  # Converting a million cells one by one takes a second.
         with suppress(ValueError):
             return np.asarray(values, dtype=np.float64)

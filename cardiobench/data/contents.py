@@ -47,7 +47,7 @@ def contents(
     )
     known = _kept(file)
     if not reread:
-        found = pd.Series(hints).map(known).fillna("").to_numpy(dtype=object)
+        found = pd.Series(hints).map(known).fillna("").to_numpy(dtype=object, copy=True)
     unread = np.flatnonzero(found == "")
     advance(len(numbers) - len(unread))
     with joblib.Parallel(min(joblib.cpu_count(), MOST_THREADS), prefer="threads") as pool:

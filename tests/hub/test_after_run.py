@@ -198,13 +198,18 @@ def ended(monkeypatch, tmp_path):
             wait_for_everyone=lambda: None,
         )
         monkeypatch.setattr(runner, "start_processes", lambda device: process)
-        monkeypatch.setattr(runner, "load", lambda *arguments: SimpleNamespace(setting="", encoder=None))
+        monkeypatch.setattr(
+            runner,
+            "load",
+            lambda *arguments: SimpleNamespace(setting="", encoder=None, name=MODEL, modalities=("echo",)),
+        )
 
         def run_model(encoder, tasks, sources, protocols, context):
             context.summary.results += RESULTS
             return []
 
         monkeypatch.setattr(runner, "run_model", run_model)
+        monkeypatch.setattr(runner, "unanswered", lambda *_: "")  # The results are those of other tasks.
         return runner.run(
             RunConfig(models=MODEL, tasks="phantom_echo/ef", output_dir=tmp_path / "out", push_to_hub=push_to_hub),
             Console(),

@@ -237,7 +237,7 @@ def from_places(data: TaskData, max_records: int, seed: int) -> SiteRecords:
     if per_class < MIN_PER_CLASS:
         raise NotApplicable(f"{data.task.name}: {per_class} records of the rarer class, {MIN_PER_CLASS} needed")
     chosen = np.concatenate([rows[:per_class] for rows in by_class.values()])
-    places = column.to_numpy(str)[chosen]
+    places = column.to_numpy(dtype=object)[chosen].astype(str)
     # A site with fewer records than folds cannot be evaluated.
     names, counts = np.unique(places, return_counts=True)
     names = names[counts >= MIN_PER_CLASS]
