@@ -150,6 +150,14 @@ def spec(name: str) -> DatasetSpec:
     return builder(name).SPEC
 
 
+def replaced_by(name: str) -> tuple[str, ...]:
+    """Return the datasets that have the same recordings in another form, or some of them, and that a dataset replaces.
+
+    A name that is not in the catalog replaces none.
+    """
+    return spec(name).replaces if name in list_datasets() else ()
+
+
 def generated_dataset(modality: str) -> str:
     """Return the first dataset of generated recordings of a modality.
 

@@ -26,15 +26,13 @@ def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         if task.where and task.name != whole and whole in {other.name for other in tasks}:
             continue
         members = labels.setdefault(task.name.partition("/")[2], {})
-        if any(task.dataset in _replaces(other.dataset) for other in members.values()):
+        if any(task.dataset in catalog.replaced_by(other.dataset) for other in members.values()):
             continue
-        other = next((name for name, one in members.items() if one.dataset in _replaces(task.dataset)), task.dataset)
+        other = next(
+            (name for name, one in members.items() if one.dataset in catalog.replaced_by(task.dataset)), task.dataset
+        )
         members[other] = task
     return {label: tuple(members.values()) for label, members in labels.items()}
-
-
-def _replaces(dataset: str) -> tuple[str, ...]:
-    return catalog.spec(dataset).replaces if dataset in catalog.list_datasets() else ()
 
 
 def class_tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:

@@ -47,7 +47,7 @@ def ask_statement(config: RunConfig) -> None:
     if unstated and not _all_generated(config):
         raise BadConfig(
             f"{first_n(unstated)} has no card that states what it saw in pretraining, and a score on recordings that it saw "
-            f"has another meaning. Add {FLAG} with the datasets, such as ptb_xl ptb_xl_sample, or {FLAG} none."
+            f"has another meaning. Add {FLAG} with the datasets, such as ptb_xl georgia, or {FLAG} none."
         )
 
 

@@ -69,6 +69,8 @@ def describe_model(
 def is_among_seen(dataset: str, datasets: bool | str | Sequence[str] | None) -> bool | None:
     """Return whether a dataset is among those that a model saw, according to the user; None if this is not stated.
 
+    A dataset counts as seen, too, if another form of it is named: the same recordings at another rate, or some of them.
+
     Raises:
         BadConfig: The statement contradicts itself.
         UnknownName: It names a dataset that does not exist.
@@ -83,4 +85,5 @@ def is_among_seen(dataset: str, datasets: bool | str | Sequence[str] | None) -> 
             f"'{NOTHING}' cannot be combined with {', '.join(one for one in names if one != NOTHING)}. Give one or the other."
         )
     check_names("dataset", names, [*catalog.list_datasets(), NOTHING])
-    return (dataset in names) if names else None
+    same = {dataset, *catalog.replaced_by(dataset)}
+    return any(one in same or dataset in catalog.replaced_by(one) for one in names) if names else None

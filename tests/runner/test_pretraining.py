@@ -8,7 +8,9 @@ from cardiobench.api import evaluate
 from cardiobench.cli.main import main
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, UnknownName
+from cardiobench.data import catalog
 from cardiobench.runner.pretraining import ask_statement
+from cardiobench.scoring.external_model import is_among_seen
 
 TASK = "ptb_xl_sample/cd"
 CODE = """
@@ -48,6 +50,15 @@ def test_statement_is_asked_for_each_form_of_a_users_model(own, tmp_path):
         ask_statement(replace(asking, tasks=("phantom_ecg",)))
 
 
+def test_other_forms_of_a_dataset_that_was_seen_are_seen():
+    forms = ("ptb_xl", "ptb_xl_500", "ptb_xl_sample")
+    if not set(forms) <= set(catalog.list_datasets()):
+        pytest.skip("without PTB-XL")
+    for one in forms:
+        assert all(is_among_seen(other, [one]) for other in forms)
+        assert is_among_seen("georgia", [one]) is False and is_among_seen(one, "none") is False
+
+
 def test_wrong_statements_are_refused(own):
     config = RunConfig(models=(own,), tasks=(TASK,), seen_in_pretraining=("ptbxl",))
     with pytest.raises(UnknownName, match="ptb_xl"):
@@ -71,7 +82,7 @@ def test_changed_statement_is_in_the_result(own, tmp_path):
     folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache"}
     common = {"protocols": ("knn",), "limit": 60, "resamples": 20, "workers": 0, "jobs": 1, **folders}
     said, keys, scores = [], set(), set()
-    for seen in ("none", "ptb_xl_sample", "ptb_xl_sample", ()):
+    for seen in ("none", "ptb_xl_sample", "ptb_xl", ()):
         (result,) = evaluate(own, TASK, seen_in_pretraining=seen, **common)
         said.append(result.seen_in_pretraining)
         keys.add(result.stamp["key"])
