@@ -31,6 +31,7 @@ def test_two_processes_train_the_same_networks(tmp_path):
         tasks=("ptb_xl_sample/cd",),
         protocols=("probe", "finetune"),
         options={"finetune": options},
+        seen_in_pretraining=("none",),
         resamples=50,
         limit=40,
         workers=0,
@@ -38,7 +39,7 @@ def test_two_processes_train_the_same_networks(tmp_path):
         cache_dir=tmp_path / "cache-one",
     )
     assert not run(config).failures
-    command = [*launcher(), "--model", MODEL, "--tasks", *config.tasks]
+    command = [*launcher(), "--model", MODEL, "--seen-in-pretraining", "none", "--tasks", *config.tasks]
     command += ["--protocols", *config.protocols, "--resamples", "50", "--limit", "40", "--workers", "0", "--option"]
     command += [f"finetune.{name}={json.dumps(value)}" for name, value in options.items()]
     call(*command, "--output-dir", tmp_path / "two", "--cache-dir", tmp_path / "cache-two")

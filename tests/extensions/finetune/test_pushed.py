@@ -72,7 +72,7 @@ def test_run_is_pushed_and_scored_again_with_its_seeds(hub, client, tmp_path, mo
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "cache"))
     out = ["--output-dir", str(tmp_path / "results"), "--workers", "0"]
     modes = ["--option", 'finetune.modes=["full","last"]']
-    assert main(["eval", "--model", MODEL, "--suite", SUITE, *modes, *out]) == 0
+    assert main(["eval", "--model", MODEL, "--seen-in-pretraining", "none", "--suite", SUITE, *modes, *out]) == 0
     hub.store.put("dataset", RESULTS, {"README.md": b"a card"})
     assert main(["push", str(tmp_path / "results"), "--to-dataset", RESULTS, "--with-predictions", "--yes"]) == 0
     capsys.readouterr()

@@ -71,7 +71,8 @@ def test_line_of_a_table_runs_on_twins(item, data, model, tmp_path, capsys):
     options = f"{QUICK} --output-dir {tmp_path / 'results'} --cache-dir {tmp_path / 'cache'}"
     options += f" --data-dir {data}" if "phantom" not in line else ""
     options += "".join(f" {flags}" for name, flags in FEW.items() if name in line.split())
-    assert main(shlex.split(f"{line} {options}")[1:]) == 0, capsys.readouterr()
+    code, (out, err) = main(shlex.split(f"{line} {options}")[1:]), capsys.readouterr()
+    assert code == 0 or (code == 1 and "NoResult: " in err), (out, err)  # A twin may have too few records of a task.
     made = list((tmp_path / "results").rglob("*__*.json"))
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(out.split())
     assert made or SILENT.get(item, "no line of this page is silent") in printed, printed[-3000:]
