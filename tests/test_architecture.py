@@ -264,8 +264,8 @@ def test_benchmarks_import_existing_names():
         for node in ast.walk(ast.parse(path.read_bytes())):
             if not isinstance(node, ast.ImportFrom) or not str(node.module).startswith("cardiobench."):
                 continue
-            absent = node.module.startswith("cardiobench.extensions.") and node.module not in FILES
-            if absent and not (PACKAGE / "extensions" / node.module.split(".")[2]).exists():
+            folder = re.match(r"cardiobench\.(extensions|models\.families)\.\w+", str(node.module))
+            if folder and not (PACKAGE.parent / folder[0].replace(".", "/")).exists():
                 continue
             known = bound_names(node.module) if node.module in FILES else set()
             names = [alias.name for alias in node.names if f"{node.module}.{alias.name}" not in FILES]

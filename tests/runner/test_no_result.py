@@ -12,6 +12,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NoResult
 from cardiobench.data import catalog
 from cardiobench.models.custom import BaseEncoder
+from cardiobench.protocols import list_protocols
 from cardiobench.runner.context import RunSummary
 from cardiobench.runner.no_result import DatasetsOfRun, no_result, requested
 
@@ -84,6 +85,7 @@ def test_prompts_without_a_class_give_no_result(folders, tmp_path):
         cardiobench.evaluate(Speaking(), "phantom_echo/view", "zero_shot", **settings)
 
 
+@pytest.mark.skipif("cross_validation" not in list_protocols(), reason="its extension is not here")
 def test_suite_without_data_here_gives_exit_code_1(folders, capsys):
     assert main(line(folders, "--model", "cardiobench/minirocket", "--suite", "cardiobench_ecg_v1")) == 1
     assert "has no result: there is no data here for ptb_xl, code15, georgia and 1 more. `cardiobench list` says" in (
