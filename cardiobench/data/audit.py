@@ -50,10 +50,10 @@ def audit(source: OpenDataset, *, media: bool = True, examined: Examined | None 
         findings.append(AuditFinding(f"{split}: rows of the complete release that this copy lacks", count, "rows"))
     for reason, ids in source.table.excluded.items():
         findings.append(AuditFinding(f"left out: {reason}", len(ids), "names", tuple(ids)))
-    findings += builder.findings(source.raw, listed)
+    findings += builder.audit_findings(source.raw, listed)
     if media and source.raw is not None:
         findings.append(_doubles(source.raw, source.frame))
-        findings += (examined or examine_recordings(source)).findings()
+        findings += (examined or examine_recordings(source)).audit_findings()
         findings += builder.recording_findings(source.raw, source.frame)
         findings += [bad_labels(source, task) for task in source.spec.dense_tasks]
     return findings

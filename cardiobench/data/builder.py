@@ -90,7 +90,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         return ()
 
     @classmethod
-    def findings(cls, raw: Path | None, listed: pd.DataFrame) -> "Iterator[AuditFinding]":
+    def audit_findings(cls, raw: Path | None, listed: pd.DataFrame) -> "Iterator[AuditFinding]":
         """Yield audit findings specific to this dataset: known problems, and decisions about ambiguous parts of the release."""
         yield from ()
 
@@ -133,7 +133,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         return f"phantoms-{phantom.VERSION}" if cls.SPEC.generated else ""
 
     @classmethod
-    def part(cls, frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    def rows_of_config(cls, frame: pd.DataFrame, name: str) -> pd.DataFrame:
         """Return the rows of a configuration, all of them for `default`."""
         if name not in cls.SPEC.configs:
             return frame
@@ -269,7 +269,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         )
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
-        frame = self.part(self._rows.frame, self.config.name)
+        frame = self.rows_of_config(self._rows.frame, self.config.name)
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"numbers": list(frame.index[frame["split"] == split])})
             for split in self.SPEC.splits

@@ -160,7 +160,7 @@ def unknown_codes(dx: Iterable[str | None]) -> dict[str, int]:
     return {code: count for code, count in counts.most_common() if code not in snomed_names()}
 
 
-def findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
+def audit_findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
     """Yield audit findings about headers: unknown codes, and records without codes and therefore without labels."""
     unknown = unknown_codes(listed["dx"])
     examples = tuple(f"{code} ({count})" for code, count in unknown.items())

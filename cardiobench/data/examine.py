@@ -39,7 +39,7 @@ class Examined:
                 found.setdefault(remark.check, []).append((name, remark))
         return {check: sorted(remarked, key=lambda one: -one[1].severity) for check, remarked in found.items()}
 
-    def findings(self) -> Iterator[AuditFinding]:
+    def audit_findings(self) -> Iterator[AuditFinding]:
         """Yield one finding for each check."""
         note = "counted, not left out"
         for check, remarked in self.by_check().items():

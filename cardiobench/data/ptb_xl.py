@@ -172,12 +172,12 @@ class PtbXlBuilder(CardioBuilder):
             }
 
     @classmethod
-    def findings(cls, raw: Path | None, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path | None, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the disagreement between the algorithms of PTB-XL+, if it is available."""
         assert raw is not None, "the release is a folder"
         features = ptb_xl_plus.find_features(raw)
         if features:
-            yield from ptb_xl_plus.findings(features, cls.SPEC.name)
+            yield from ptb_xl_plus.audit_findings(features, cls.SPEC.name)
 
     @classmethod
     def excluded(cls, raw: Path | None, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:

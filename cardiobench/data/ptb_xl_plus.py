@@ -87,7 +87,7 @@ def _impossible(values: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def findings(folder: Path, dataset: str) -> Iterator[AuditFinding]:
+def audit_findings(folder: Path, dataset: str) -> Iterator[AuditFinding]:
     """Yield implausible measurements of a dataset, and the disagreement of the two algorithms, which limits any model's accuracy."""
     odd = _impossible(_values(folder, "12SL"))
     for target, (_, unit, _) in TARGETS.items():

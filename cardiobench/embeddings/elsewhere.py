@@ -59,7 +59,7 @@ class GivenEmbeddings:
         return self.table.dim
 
     @property
-    def stored_as(self) -> str:
+    def dtype_name(self) -> str:
         """Type of the stored vectors."""
         return self.table.vectors.dtype.name
 

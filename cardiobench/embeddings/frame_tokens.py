@@ -93,7 +93,7 @@ class FrameTokens:
     """
 
     pooling: Literal["mean", "mean_l2"] = "mean"
-    stored_as = "float16"
+    dtype_name = "float16"
     frame_wise = True
     modalities: tuple[str, ...] = ("echo",)
 

@@ -26,7 +26,7 @@ def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
     """
     name = source.spec.name
     if model.vectors:
-        return {"model": model.name, **model.vectors.key(name), "dataset": name, "dtype": model.stored_as}
+        return {"model": model.name, **model.vectors.key(name), "dataset": name, "dtype": model.dtype_name}
     return {
         "model": model.name,
         "weights": dict(model.weight_files) or model.revision,
@@ -38,6 +38,6 @@ def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
         "dataset": name,
         "dataset_version": source.spec.version,
         **({} if catalog.is_own(name) else {"builder": component_version(catalog.builder(name))}),
-        "dtype": model.stored_as,
+        "dtype": model.dtype_name,
         **({"overlays": component_version(overlays)} if source.masked else {}),
     }

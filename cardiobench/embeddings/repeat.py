@@ -130,7 +130,7 @@ def relative_difference(stored: np.ndarray, again: np.ndarray) -> float:
 
 def tolerance(model: LoadedModel, devices: Iterable[str]) -> float:
     """Return the tolerance between two encodings on some types of device, as a fraction of the root mean square."""
-    exact = model.precision == "fp32" and model.stored_as == "float32" and set(devices) <= {"cpu"}
+    exact = model.precision == "fp32" and model.dtype_name == "float32" and set(devices) <= {"cpu"}
     return EXACT if exact else COARSE
 
 

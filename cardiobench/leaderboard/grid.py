@@ -84,7 +84,7 @@ class BoardTable:
         }
 
 
-def plain(columns: Sequence[BoardColumn], rows: Sequence[Sequence[Any]]) -> BoardTable:
+def table_of_values(columns: Sequence[BoardColumn], rows: Sequence[Sequence[Any]]) -> BoardTable:
     """Return a table whose texts equal its values; None is shown as a dash."""
     cells = (tuple(BoardCell(one, "–" if one is None else str(one)) for one in row) for row in rows)
     return BoardTable(tuple(columns), tuple(cells))

@@ -6,7 +6,7 @@ from html import escape
 from cardiobench.leaderboard import table
 from cardiobench.leaderboard.boards import Standing
 from cardiobench.leaderboard.choice import Choice
-from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
+from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, table_of_values
 from cardiobench.models.cards import find_card
 from cardiobench.report.beside_references import reference_of
 from cardiobench.report.overview import ScoreCell, marks, skill
@@ -126,7 +126,7 @@ def versions(collection: Collection, name: str) -> BoardTable:
         dates = sorted(_date(entry) for entry in entries)
         releases = sorted({str(entry.result.stamp.get("cardiobench") or "–") for entry in entries})
         rows.append((revision, len(entries), dates[-1], dates[0], owner, ", ".join(releases)))
-    return plain(VERSIONS, sorted(rows, key=lambda row: row[2], reverse=True))
+    return table_of_values(VERSIONS, sorted(rows, key=lambda row: row[2], reverse=True))
 
 
 def owners(collection: Collection) -> BoardTable:
@@ -141,7 +141,7 @@ def owners(collection: Collection) -> BoardTable:
         counts = (len({one.model["name"] for one in results}), len({one.task for one in results}), len(results))
         most = max(entry.submissions for entry in entries)
         rows.append((owner, len(revisions), most, *counts, max(_date(entry) for entry in entries)))
-    return plain(OWNERS, sorted(rows, key=lambda row: (-row[1], row[0])))
+    return table_of_values(OWNERS, sorted(rows, key=lambda row: (-row[1], row[0])))
 
 
 def _of(collection: Collection, name: str) -> list[ResultEntry]:

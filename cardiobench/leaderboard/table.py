@@ -17,7 +17,7 @@ from cardiobench.leaderboard.boards import (
 )
 from cardiobench.leaderboard.choice import EVERYTHING, Choice, card_of, is_baseline
 from cardiobench.leaderboard.conditions import is_declared
-from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
+from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, table_of_values
 from cardiobench.report.noise import false_verdicts
 from cardiobench.report.overview import GENERATED, ScoreCell, marks, skill, table_name
 from cardiobench.report.page.naming import score_row, skill_text
@@ -297,7 +297,7 @@ def noise(collection: Collection, choice: Choice = EVERYTHING) -> str:
 def problems(collection: Collection) -> BoardTable:
     """Return the table of unranked results with reasons."""
     rows = [(shorten(p.file, 200), p.kind, p.message, shorten(p.subject, LONG)) for p in collection.problems]
-    return plain(PROBLEMS, rows)
+    return table_of_values(PROBLEMS, rows)
 
 
 def tasks_of(entries: Sequence[ResultEntry]) -> list[str]:

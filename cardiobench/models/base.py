@@ -41,7 +41,7 @@ class Encoder(Protocol):
     Ten further attributes are optional. `sampling_rate` is the rate in Hz to which ECGs are resampled before
     `transform`; an encoder without it resamples by itself. `frame_wise = True` states that the parts are the frames of
     a clip, encoded independently, so that clips with reordered frames are not encoded again. `no_text_reason` is the
-    reason why an encoder has no text tower. `stored_as` is the type of its stored vectors, "float32" or "float16". An
+    reason why an encoder has no text tower. `dtype_name` is the type of its stored vectors, "float32" or "float16". An
     encoder that splits a recording into several clips has `cut(recording) -> list[Clip]`, and its `transform` also
     accepts such a list; perturbations of the frame order then apply within a clip. `leads` lists the leads of an ECG
     that the network uses, by default all twelve; recordings always have twelve columns, from which `transform` selects
@@ -304,9 +304,9 @@ class LoadedModel:
         return self.encoder.sampling
 
     @property
-    def stored_as(self) -> str:
+    def dtype_name(self) -> str:
         """Type of the stored vectors: "float32", or "float16" for encoders with many vectors."""
-        return getattr(self.encoder, "stored_as", "float32")
+        return getattr(self.encoder, "dtype_name", "float32")
 
     @property
     def own_code(self) -> bool:

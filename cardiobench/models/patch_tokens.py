@@ -36,7 +36,7 @@ class RecordingTokens:
     """
 
     pooling: Literal["mean", "mean_l2"] = "mean"
-    stored_as = "float16"
+    dtype_name = "float16"
     no_text_reason = "its patch tokens are kept, which are not in the text space. Leave --pooling tokens out"
     no_tokens_reason = "its patch tokens are kept already, and dense tasks store their own. Leave --pooling tokens out"
 

@@ -148,7 +148,7 @@ class Camus(CardioBuilder):
         for patient, split in cls.splits(raw).items():
             facts = {view: cls.facts(base, patient, view) for view in VIEW}
             stated = [view_facts for view_facts in facts.values() if view_facts]
-            # The label belongs to the patient; if the two files disagree, the first view counts (see `findings`).
+            # The label belongs to the patient; if the two files disagree, the first view counts (see `audit_findings`).
             ef = stated[0]["ef"] if stated else None
             worst = min(
                 (view_facts["image_quality"] for view_facts in stated if view_facts["image_quality"]),
@@ -249,7 +249,7 @@ class Camus(CardioBuilder):
         return {"patient in no subgroup list": tuple(sorted(patients - set(cls.splits(raw))))}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield patients whose views differ in ejection fraction, and differences from the published test list."""
         base = cls.base(raw)
         fractions = {

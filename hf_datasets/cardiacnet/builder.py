@@ -201,7 +201,7 @@ class CardiacNet(CardioBuilder):
         return f"{row[row['cohort']]}:{series}{name['number']}"
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield controls in both sets, and those in different splits, which leak if a model trains on both sets."""
         names = listed["file"].str.rpartition("_")[2]
         controls = {

@@ -125,9 +125,9 @@ class ChapmanNingbo(CardioBuilder):
         return (f"JS{number:05d}" for number in range(1, LAST + 1))
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield unknown codes, records without codes, and the number of records and positives of each hospital."""
-        yield from cinc.findings(listed)
+        yield from cinc.audit_findings(listed)
         for hospital in HOSPITALS:
             rows = listed[listed["hospital"] == hospital]
             positives = ", ".join(f"{names[1]} {(rows[target] == names[1]).sum()}" for target, names in CLASSES.items())

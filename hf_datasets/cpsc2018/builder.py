@@ -92,9 +92,9 @@ class Cpsc2018(CardioBuilder):
                 yield {**row, "nine": nine if row["dx"] else None}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield unknown codes, records without codes, and the record lengths, which differ between classes."""
-        yield from cinc.findings(listed)
+        yield from cinc.audit_findings(listed)
         seconds = pd.Series([_seconds(header_path(raw / media)) for media in listed["media"]], listed.index)
         lengths = {name: seconds[_has(listed, code)].dropna() for name, code in CODES.items()}
         medians = ", ".join(f"{name} {part.median():.0f}" for name, part in lengths.items() if len(part))

@@ -158,7 +158,7 @@ class EchonetDynamic(CardioBuilder):
         return {"mask": fill_tracing(chords_outline(chords, source), SIZE, source)}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the videos without two traced frames, and tracings whose chords are not in order."""
         few = listed.loc[listed["lv_seg"].isna(), "id"]
         yield AuditFinding("videos without two traced frames (no lv_seg)", len(few), "videos", tuple(few))

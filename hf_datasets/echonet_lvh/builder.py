@@ -188,7 +188,7 @@ class EchonetLvh(CardioBuilder):
         return {"video without a diastolic measurement": tuple(left)}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield kinds of measurement, repetitions, and key frames that differ within a video or exceed its length."""
         table = cls.listed(raw)
         kinds = tuple(f"{calc} {count}" for calc, count in table["Calc"].value_counts().items())

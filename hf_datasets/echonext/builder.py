@@ -216,7 +216,7 @@ class EchoNext(CardioBuilder):
         return twelve_leads(to_millivolts(stored), FS, f"row {row['record']} of {path}")
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield unmeasured flags that are negative, contradictions between flags and values, and reordered arrays."""
         table = metadata(raw)
         used = table[table["split"] != "no_split"]

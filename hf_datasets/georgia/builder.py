@@ -77,6 +77,6 @@ class Georgia(CardioBuilder):
                 yield {**row, "cinc": scored_labels(cinc.codes_of(row), SCORED)}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield unknown codes and records without codes."""
-        yield from cinc.findings(listed)
+        yield from cinc.audit_findings(listed)

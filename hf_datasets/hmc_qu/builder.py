@@ -185,7 +185,7 @@ class HmcQu(CardioBuilder):
         return {"recording in no split": tuple(sorted(unknown))}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the segment columns that were read."""
         for view in SHEETS:
             path = sheet_path(cls.base(raw), view)

@@ -247,7 +247,7 @@ class MimicIvEcho(CardioBuilder):
         return {} if measured is None else problem_summary(measured.problems)
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the number of studies with an ejection fraction, its sources, and the kinds of recordings."""
         studies = listed.drop_duplicates("study_id")
         bare = studies.loc[studies["ef"].isna(), "study_id"]

@@ -143,7 +143,7 @@ class SegRwma(CardioBuilder):
         return {"recording in no split": tuple(name for name in paths if name not in known)}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the recordings of the stated release (198 patients x 3 views x 3 modes) that are not in the split."""
         published = {f"patient{n}-{mode}-{view}" for n, mode, view in product(range(1, PATIENTS + 1), MODES, APICAL)}
         lacking = sorted(

@@ -110,7 +110,7 @@ class Sph(CardioBuilder):
         ).reset_index(drop=True)
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+    def audit_findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the statements with too few records."""
         rare = rare_statements(listed["dx"].str.split(","))
         yield AuditFinding(

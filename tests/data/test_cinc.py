@@ -51,7 +51,7 @@ def opened(raw, name="georgia"):
 
 
 def found(source):
-    findings = catalog.builder(source.spec.name).findings(source.raw, source.table.listed)
+    findings = catalog.builder(source.spec.name).audit_findings(source.raw, source.table.listed)
     return {finding.check: finding for finding in findings}
 
 

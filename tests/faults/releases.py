@@ -49,7 +49,7 @@ def arrays_of(path: Path) -> object:
 
 def features(path: Path) -> object:
     """Read the arrays that only the audit opens, which lists those with rows of other ECGs."""
-    *_, order = catalog.builder("echonext").findings(root(path) / "echonext", pd.DataFrame())
+    *_, order = catalog.builder("echonext").audit_findings(root(path) / "echonext", pd.DataFrame())
     return not order.count
 
 

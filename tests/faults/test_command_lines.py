@@ -33,7 +33,7 @@ LINES = {
     "compare": "compare good",
     "completion": "completion bash",
     "doctor": "doctor --model cardiobench/constant",
-    "leaderboard": "leaderboard good --files board",
+    "leaderboard": "leaderboard good --write-space board",
     "list": "list --models",
     "merge": "merge good --out merged",
     "phantom": "phantom ptb_xl --out twin --patients 1",

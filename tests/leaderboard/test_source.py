@@ -260,7 +260,7 @@ def test_tables_of_a_folder_can_be_filtered(tmp_path):
 
 
 def test_files_of_a_space(tmp_path, capsys):
-    assert main(["leaderboard", REPOSITORY, "--files", str(tmp_path)]) == 0
+    assert main(["leaderboard", REPOSITORY, "--write-space", str(tmp_path)]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "app.py", "requirements.txt"]
     compile((tmp_path / "app.py").read_text(), "app.py", "exec")
     assert f'DATASET = "{REPOSITORY}"' in (tmp_path / "app.py").read_text()

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from cardiobench.protocols.grid_search.classifiers import classifier, mlp
-from cardiobench.protocols.grid_search.classifiers.selection import select_features
+from cardiobench.protocols.grid_search.classifiers.feature_selection import select_features
 from cardiobench.protocols.grid_search.grids import GRIDS, param_grid
 
 

@@ -9,9 +9,9 @@ HELP = "show results in a leaderboard app, from folders or a Hub dataset, or pub
 GROUP = "share"
 EXAMPLES = """\
 examples:
-  cardiobench leaderboard results                                  serve a folder on this machine
-  cardiobench leaderboard org/cardiobench-results                  serve a dataset of results
-  cardiobench leaderboard org/cardiobench-results --files space    write the files of a Space
+  cardiobench leaderboard results                                        serve a folder on this machine
+  cardiobench leaderboard org/cardiobench-results                        serve a dataset of results
+  cardiobench leaderboard org/cardiobench-results --write-space space    write the files of a Space
   cardiobench leaderboard org/cardiobench-results --space org/leaderboard --yes
 """
 
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="suites to show besides those of this package and its extensions; results of others are listed as not ranked",
     )
     parser.add_argument("--port", type=whole_number(0, 65535), help="port (default: a free one)")
-    parser.add_argument("--files", type=Path, metavar="DIR", help="write the files of a Space instead of serving")
+    parser.add_argument("--write-space", type=Path, metavar="DIR", help="write the files of a Space instead of serving")
     parser.add_argument("--space", metavar="ORG/NAME", help="push the Space to the Hub instead of serving")
     parser.add_argument("--private", action="store_true", help="create the Space as private")
     parser.add_argument("--yes", action="store_true", help="write to the Hub; without it, show what would change")
@@ -45,10 +45,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.console import Console
 
     console = Console()
-    if arguments.files:
+    if arguments.write_space:
         from cardiobench.leaderboard.files import write_files
 
-        for file in write_files(arguments.results[0], arguments.files):
+        for file in write_files(arguments.results[0], arguments.write_space):
             console.print(f"wrote {file}")
     if arguments.space:
         from cardiobench.hub.publish import publish
@@ -59,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if not arguments.yes and any(done.changes for done in written):
             console.print("\nNothing was written; add --yes to write it.")
         return 1 if failed else 0
-    if not arguments.files:
+    if not arguments.write_space:
         from cardiobench.leaderboard.app import launch
 
         launch(arguments.results, revision=arguments.revision, suites=arguments.suites, port=arguments.port)

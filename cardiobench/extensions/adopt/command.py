@@ -20,9 +20,9 @@ GROUP = "data"
 EXAMPLES = """\
 examples
   ECGs in WFDB; the table has the columns file, patient_id and stemi
-      cardiobench adopt recordings --labels labels.csv --name my_hospital --out my_datasets --target stemi --positive stemi=1
+      cardiobench adopt recordings --labels labels.csv --name my_hospital --datasets-dir my_datasets --target stemi --positive stemi=1
   echo cines; one ejection fraction per patient
-      cardiobench adopt cines --labels labels.csv --name my_echo --out my_datasets --target ef --label-unit ef=% --range ef=0:100 --per ef=patient
+      cardiobench adopt cines --labels labels.csv --name my_echo --datasets-dir my_datasets --target ef --label-unit ef=% --range ef=0:100 --per ef=patient
   then
       cardiobench eval --model cardiobench/minirocket --tasks my_hospital/stemi --datasets-dir my_datasets
 """
@@ -59,8 +59,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sheet", default="", help="sheet of a workbook (default: the only one with cells)")
     parser.add_argument("--name", required=True, help="name of the dataset: lower-case letters, digits and underscores")
+    # Under another name in the namespace: unlike that of other commands, the folder need not exist yet.
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="folder of your datasets (--datasets-dir)"
+        "--datasets-dir",
+        dest="out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder of your datasets, made if absent",
     )
     parser.add_argument("--title", default="", help="display name (default: the name)")
     parser.add_argument("--overwrite", action="store_true", help="replace an adopted dataset with the same name")

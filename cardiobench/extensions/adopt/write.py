@@ -89,15 +89,15 @@ def check_target(target: Path, *, overwrite: bool) -> None:
     if target.is_symlink():
         raise BadConfig(
             f"{target} is a link to {target.resolve()}, whose files would be replaced. Remove the link, or name the folder "
-            "itself with --out and --name."
+            "itself with --datasets-dir and --name."
         )
     if not target.exists():
         return
     if not (target / FILE).is_file():
-        raise BadConfig(f"{target} exists and is not an adopted dataset. Choose another --name or --out.")
+        raise BadConfig(f"{target} exists and is not an adopted dataset. Choose another --name or --datasets-dir.")
     if not overwrite:
         raise BadConfig(
-            f"{target} already exists. Replace its files with --overwrite, or choose another --name or --out."
+            f"{target} already exists. Replace its files with --overwrite, or choose another --name or --datasets-dir."
         )
 
 

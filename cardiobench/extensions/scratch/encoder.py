@@ -71,7 +71,7 @@ class FrameInputs(_Inputs):
 
     modalities = ("echo",)
     sampling = FrameSampling(count=FRAMES, stride=STRIDE, start="first")
-    stored_as = "float16"
+    dtype_name = "float16"
     dim = SIZE * SIZE
 
     def transform(self, recording: Clip) -> torch.Tensor:

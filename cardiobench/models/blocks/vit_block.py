@@ -74,7 +74,7 @@ class Block(nn.Module):
         return tokens + self.mlp(self.norm2(tokens))
 
 
-def block_name(published: str) -> str:
+def translate_weight_name(published: str) -> str:
     """Return the name in `blocks` for a weight of ST-MEM or MERL such as `block3.attn.fn.to_qkv.bias`."""
     parts = re.fullmatch(r"block(\d+)\.(.+)\.(weight|bias)", published)
     return f"blocks.{parts[1]}.{RENAMED.get(parts[2], parts[2])}.{parts[3]}" if parts else published

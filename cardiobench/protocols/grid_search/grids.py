@@ -28,7 +28,7 @@ GRIDS: dict[str, Grid] = {
     "mlp": {"alpha": (1.0, 1e-2, 1e-4), "learning_rate": (1e-3, 1e-2)},
 }
 
-MAX_FEATURES = 1024  # Maximum number of features for trees and boosters (classifiers/selection.py).
+MAX_FEATURES = 1024  # Maximum number of features for trees and boosters (classifiers/feature_selection.py).
 
 FIXED: dict[str, dict[str, Any]] = {
     "xgboost": {"learning_rate": 0.1, "max_bin": 64, "most_features": MAX_FEATURES},

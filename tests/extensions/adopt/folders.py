@@ -15,7 +15,7 @@ from tests.data.vendor_files import write_muse
 
 def adopt(folder: Path, labels: Path, out: Path, *flags: str, name: str = "mine") -> int:
     """Run the command; return its exit code."""
-    return main(["adopt", str(folder), "--labels", str(labels), "--name", name, "--out", str(out), *flags])
+    return main(["adopt", str(folder), "--labels", str(labels), "--name", name, "--datasets-dir", str(out), *flags])
 
 
 def bundled(count: int | None = None):

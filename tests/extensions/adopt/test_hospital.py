@@ -486,7 +486,7 @@ def without(hospital, tmp_path):
     table = pd.concat([hospital[0].assign(Datei=lambda t, k=k: t["Datei"] + f"_{k}", Patientennummer=lambda t, k=k: t["Patientennummer"] + k * 10**6) for k in range(5)])  # fmt: skip
     table.to_excel(tmp_path / "labels.xlsx", index=False)
     line = ["adopt", "--labels", str(tmp_path / "labels.xlsx"), "--no-recordings", "--name", "mine"]
-    line += ["--out", str(tmp_path / "own"), "--id-column", "Datei", *STATED[:4]]
+    line += ["--datasets-dir", str(tmp_path / "own"), "--id-column", "Datei", *STATED[:4]]
     assert main(line) == 0
     splits = pd.read_csv(tmp_path / "own" / "mine" / "splits.csv")
     assert list(splits) == ["id", "patient_id", "split"]
@@ -543,7 +543,7 @@ def test_flags_about_recordings_contradict_their_absence(hospital, tmp_path, cap
         str(tmp_path / "labels.csv"),
         "--name",
         "mine",
-        "--out",
+        "--datasets-dir",
         str(tmp_path / "own"),
         *STATED,
     ]

@@ -36,7 +36,17 @@ def test_adopted_recordings_are_evaluated_by_the_printed_command(own, printed, t
 
 
 def test_table_without_recordings_is_scored_by_the_printed_command(own, printed, tmp_path):
-    line = ["adopt", "--no-recordings", "--labels", "labels.csv", "--name", "table", "--out", "my tables", *TARGET]
+    line = [
+        "adopt",
+        "--no-recordings",
+        "--labels",
+        "labels.csv",
+        "--name",
+        "table",
+        "--datasets-dir",
+        "my tables",
+        *TARGET,
+    ]
     assert main(line) == 0
     (made,) = printed.of("cardiobench.extensions.adopt.command")
     test = own[own["split"] == "test"]

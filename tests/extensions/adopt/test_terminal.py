@@ -42,7 +42,7 @@ def line(tmp_path):
         "--name",
         "mine",
     ]
-    return [*command, "--out", "own", "--target", "cd", *ORDER]
+    return [*command, "--datasets-dir", "own", "--target", "cd", *ORDER]
 
 
 def environment():

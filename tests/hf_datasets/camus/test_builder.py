@@ -95,7 +95,7 @@ def test_disagreeing_views_are_reported(raw):
     edit(raw, "patient0003", "4CH", "EF: 55", "EF: 58")
     source = opened(raw)
     assert source.references(EF).set_index("id").loc["patient0003", "y_true"] == 55
-    differing, more, fewer = catalog.builder("camus").findings(raw, source.table.listed)
+    differing, more, fewer = catalog.builder("camus").audit_findings(raw, source.table.listed)
     assert differing.examples == ("patient0003",) and more.count == 0 and fewer.count == 48
 
 

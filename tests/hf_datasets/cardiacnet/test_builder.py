@@ -151,7 +151,7 @@ def test_patients_crossing_the_published_split_are_reported(whole):
         assert (found.count, found.note) == (groups, rows)
         assert loose.nunique() == {"asd": 179, "pah": 221}[cohort]
         assert crossing(part, part["patient_id"], "").count == 0
-    shared_names, differing = builder.findings(whole, listed)
+    shared_names, differing = builder.audit_findings(whole, listed)
     assert (shared_names.count, differing.count) == (71, 35)
     assert sum(name.startswith("PHI") for name in shared_names.examples) == 21
     assert sum(name.startswith("PHI") for name in differing.examples) == 12

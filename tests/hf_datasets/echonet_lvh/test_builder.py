@@ -102,7 +102,7 @@ def test_invalid_tables_are_refused_by_name(raw, old, new, message):
 def test_audit_adds_findings(raw):
     edit(raw, "IVSd,1.4,2,", "IVSd,1.4,3,")
     source = open_dataset("echonet_lvh", raw)
-    kinds, empty, repeated, apart, beyond = catalog.builder("echonet_lvh").findings(raw, source.table.listed)
+    kinds, empty, repeated, apart, beyond = catalog.builder("echonet_lvh").audit_findings(raw, source.table.listed)
     assert "LVIDs 2" in kinds.examples
     assert empty.count == 0
     assert repeated.examples == apart.examples == ("0XB",)

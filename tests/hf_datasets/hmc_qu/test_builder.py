@@ -75,7 +75,7 @@ def test_cells_and_headers_may_vary_in_spelling(tmp_path):
     pd.concat([above, table]).to_excel(tmp_path / "HMC-QU" / "A2C.xlsx", index=False, header=False)
     source = opened(tmp_path)
     assert source.frame.set_index("id").loc["ES0001_A2C", "stemi"] == "STEMI" and len(source.frame) == 5
-    columns, _ = catalog.builder("hmc_qu").findings(tmp_path, source.table.listed)
+    columns, _ = catalog.builder("hmc_qu").audit_findings(tmp_path, source.table.listed)
     assert columns.examples == tuple(f"Seg {number}" for number in (1, 2, 3, 5, 6, 7))
 
 

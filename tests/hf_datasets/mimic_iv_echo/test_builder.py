@@ -206,7 +206,7 @@ def test_unrelated_studies_give_no_label(tmp_path):
 def test_audit_states_source_of_fractions(raw):
     source = open_dataset("mimic_iv_echo", raw)
     assert source.table.excluded, "the invalid fraction"
-    bare, single, kinds = catalog.builder("mimic_iv_echo").findings(raw, source.table.listed)
+    bare, single, kinds = catalog.builder("mimic_iv_echo").audit_findings(raw, source.table.listed)
     assert bare.examples == ("90000003",) and "single number" in single.check and single.count == 2
     assert (kinds.check, kinds.count) == ("recordings of kind '2D'", 4)
 

@@ -71,7 +71,7 @@ def test_impossible_measurements_are_dropped_and_named(twin, tmp_path):
         "an RR interval of 50 ms is 1,200 bpm"
     )
     assert rows.loc["00002", TARGETS].astype(float).fillna(-1).tolist() == [-1, -1, 400, 447, 75]
-    found = catalog.builder("ptb_xl").findings(source.raw, source.table.listed)
+    found = catalog.builder("ptb_xl").audit_findings(source.raw, source.table.listed)
     odd = {line.check: line.examples for line in found if "outside" in line.check}
     assert odd == {
         "ptb_xl/pr: measurements outside 0-3000 ms": ("00002",),
@@ -92,7 +92,7 @@ def test_second_algorithm_is_reported(twin, tmp_path):
     features(raw / "ptb_xl_plus", [(1000, 150, 96, 1, 400, 400), (1000, None, 100, 2, 400, 400)])
     features(raw / "ptb_xl_plus", [(1000, 160, 100, 1, 401, 400), (1000, 140, 90, 2, 400, 400)], "unig")
     source = open_dataset("ptb_xl", raw, allow_missing=True)
-    found = {line.check: line for line in catalog.builder("ptb_xl").findings(source.raw, source.table.listed)}
+    found = {line.check: line for line in catalog.builder("ptb_xl").audit_findings(source.raw, source.table.listed)}
     qrs, pr = (found[f"ptb_xl/{name}: ECGs also measured by Uni-G"] for name in ("qrs", "pr"))
     assert (qrs.count, qrs.note) == (2, "mean absolute difference 7.0 ms, median 7.0")
     assert (pr.count, pr.note) == (1, "mean absolute difference 10.0 ms, median 10.0")

@@ -75,7 +75,7 @@ def test_missing_are_counted(raw):
 
 
 def test_recordings_in_no_split_are_named(raw):
-    (lacking,) = catalog.builder("segrwma").findings(raw, opened(raw).table.listed)
+    (lacking,) = catalog.builder("segrwma").audit_findings(raw, opened(raw).table.listed)
     assert lacking.count == 122 == 1782 - len(FIXED)
     name = f"{lacking.examples[0]}_image.nii.gz"
     write_nifti(raw / FOLDER / name)

@@ -129,5 +129,5 @@ def test_rare_statements_are_unmeasured(tmp_path):
     assert all(len(cell) == 44 for cell in cells[[0, 11]]) and len(cells[10]) == 43
     assert [name for name in cells[11] if not name.startswith("?")] == ["Normal ECG"]
     assert [name for name in cells[10] if not name.startswith("?")] == [], "ten records have one statement"
-    findings = catalog.builder("sph").findings(source.raw, source.table.listed)
+    findings = catalog.builder("sph").audit_findings(source.raw, source.table.listed)
     assert [finding.count for finding in findings] == [43]

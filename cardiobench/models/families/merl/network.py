@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from cardiobench.models.blocks.vit_block import Block, block_name
+from cardiobench.models.blocks.vit_block import Block, translate_weight_name
 from cardiobench.models.weights import below
 
 LEADS = 12
@@ -145,7 +145,7 @@ class MerlVitTinyShared(nn.Module):
 def encoder_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return the tensors of the encoder from a published file: `*_encoder.pth`, or `*_ckpt.pth` of the whole model."""
     encoder = below(state, "ecg_encoder.") or dict(state)
-    return {block_name(name): tensor for name, tensor in encoder.items() if not name.startswith(UNUSED)}
+    return {translate_weight_name(name): tensor for name, tensor in encoder.items() if not name.startswith(UNUSED)}
 
 
 def shared_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

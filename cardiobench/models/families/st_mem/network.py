@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
-from cardiobench.models.blocks.vit_block import Block, block_name
+from cardiobench.models.blocks.vit_block import Block, translate_weight_name
 
 PATCH = 75
 SAMPLES = 2250
@@ -63,4 +63,4 @@ class StMem(nn.Module):
 def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Rename the weights of a checkpoint to the names of `StMem`, without the pretraining decoder."""
     encoder = {key.removeprefix("encoder."): tensor for key, tensor in state.items() if key.startswith("encoder.")}
-    return {block_name(key): tensor for key, tensor in (encoder or state).items()}
+    return {translate_weight_name(key): tensor for key, tensor in (encoder or state).items()}

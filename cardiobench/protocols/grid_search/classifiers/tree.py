@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
+from cardiobench.protocols.grid_search.classifiers.feature_selection import select_features
 from cardiobench.protocols.grid_search.classifiers.nodes import largest_depth, predict_at_depths
-from cardiobench.protocols.grid_search.classifiers.selection import select_features
 from cardiobench.protocols.grid_search.folds import Split
 from cardiobench.protocols.grid_search.grids import Params
 

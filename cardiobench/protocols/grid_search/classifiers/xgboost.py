@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cardiobench.core.errors import MissingExtra
-from cardiobench.protocols.grid_search.classifiers.selection import select_features
+from cardiobench.protocols.grid_search.classifiers.feature_selection import select_features
 from cardiobench.protocols.grid_search.folds import Split
 from cardiobench.protocols.grid_search.grids import FIXED, Params
 
