@@ -5,6 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
+from statsmodels.formula.api import ols
+from statsmodels.stats.weightstats import CompareMeans
 
 from cardiobench.extensions.papers.contamination import contamination, seen_effect
 from cardiobench.extensions.papers.ecg_cells import all_cells, best_cells
@@ -199,25 +202,57 @@ def test_no_table_without_results():
     assert ecg_grids(best_cells([]), []) == [] and ecg_numbers([], []) == {}
 
 
-def test_effect_of_seen_data_is_estimated_across_levels():
-    rng = np.random.default_rng(0)
-    model, task, saw = rng.normal(size=5), rng.normal(size=4), rng.random((5, 4)) < 0.5
-    cells = pd.DataFrame(
+def scores_by_pretraining(rng, models, datasets, tasks, effect, of_pair=0.0, of_task=0.0):
+    """Return scores of models on datasets with several tasks, of which about half were seen."""
+    base, difficulty = rng.normal(size=models), rng.normal(size=(datasets, max(tasks)))
+    saw, pair = rng.random((models, datasets)) < 0.5, rng.normal(0, of_pair, (models, datasets))
+    return pd.DataFrame(
         [
-            (f"m{i}", "cd", "XS", f"d{j}", bool(saw[i, j]), model[i] + task[j] + 0.125 * saw[i, j])
-            for i in range(5)
-            for j in range(4)
+            (f"m{i}", f"t{t}", "XS", f"d{j}", bool(saw[i, j]), base[i] + difficulty[j, t] + pair[i, j])
+            for i in range(models)
+            for j in range(datasets)
+            for t in range(tasks[j])
         ],
         columns=["model", "label", "size", "dataset", "seen", "f1_median"],
+    ).assign(
+        f1_median=lambda cells: cells["f1_median"] + effect * cells["seen"] + rng.normal(0, of_task, len(cells)),
     )
-    assert seen_effect(cells, ["label", "size", "dataset"], "f1_median") == pytest.approx(0.125)
+
+
+def test_effect_of_seen_data_is_estimated_across_levels():
+    cells = scores_by_pretraining(np.random.default_rng(0), 5, 4, [1] * 4, 0.125)
+    assert seen_effect(cells, ["label", "size"], "f1_median") == pytest.approx((0.125,) * 3)
     table = contamination(cells, ["label", "size"])
-    assert table["difference"].iloc[-1] == pytest.approx(0.125)
+    assert table[["difference", "low", "high"]].iloc[-1].tolist() == pytest.approx([0.125] * 3)
     first = cells[cells["dataset"] == "d0"]
-    expected = first.loc[first["seen"], "f1_median"].mean() - first.loc[~first["seen"], "f1_median"].mean()
-    assert table["difference"].iloc[0] == pytest.approx(expected)
+    seen, new = (first.loc[first["seen"] == saw, "f1_median"] for saw in (True, False))
+    welch = CompareMeans.from_data(seen, new).tconfint_diff(usevar="unequal")
+    assert table[["difference", "low", "high"]].iloc[0].tolist() == pytest.approx([seen.mean() - new.mean(), *welch])
     # With one fully pretrained and one new model, the effects of pretraining and model are inseparable.
-    assert np.isnan(seen_effect(cells.assign(seen=cells["model"] == "m0"), ["label", "size", "dataset"], "f1_median"))
+    assert np.isnan(seen_effect(cells.assign(seen=cells["model"] == "m0"), ["label", "size"], "f1_median")).all()
+
+
+def test_interval_of_seen_data_equals_that_of_statsmodels():
+    cells = scores_by_pretraining(np.random.default_rng(1), 6, 4, [1, 3, 2, 5], 0.1, of_pair=0.3, of_task=0.1)
+    means = cells.groupby(["model", "dataset"], as_index=False).agg(f1=("f1_median", "mean"), seen=("seen", "first"))
+    fit = ols("f1 ~ seen + C(model) + C(dataset)", means).fit()
+    expected = [fit.params["seen[T.True]"], *fit.conf_int().loc["seen[T.True]"]]
+    assert seen_effect(cells, ["label", "size"], "f1_median") == pytest.approx(expected)
+    # A task that one model lacks says nothing about the others.
+    less = cells.drop(cells.index[(cells["model"] == "m2") & (cells["dataset"] == "d1") & (cells["label"] == "t2")])
+    shared = cells[(cells["dataset"] != "d1") | (cells["label"] != "t2")]
+    assert seen_effect(less, ["label", "size"], "f1_median") == seen_effect(shared, ["label", "size"], "f1_median")
+
+
+def test_interval_of_seen_data_covers_the_effect():
+    rng = np.random.default_rng(2)
+    found = [
+        seen_effect(scores_by_pretraining(rng, 6, 4, [2, 4, 1, 3], 0.1, 0.2, 0.1), ["label", "size"], "f1_median")
+        for _ in range(60)
+    ]
+    covered = sum(low <= 0.1 <= high for _, low, high in found)
+    assert binomtest(covered, len(found), 0.95).proportion_ci(0.99).high >= 0.95 and covered < len(found)
+    assert np.median([high - low for _, low, high in found]) < 0.6
 
 
 def test_pairs_with_reversed_order_are_counted():
