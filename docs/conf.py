@@ -9,8 +9,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 project = "CardioBench"
 author = "The CardioBench authors"
 release = version = installed_version("cardiobench")
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generate_pages"]
-exclude_patterns = ["_build"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "generate_pages"]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 # Cards are also pages of the Hub, where headings and links follow other rules.
@@ -20,6 +21,8 @@ autodoc_typehints = "signature"
 autodoc_mock_imports = []
 nitpicky = False
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 3}
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_center": []}
+html_sidebars = {"**": ["sections"]}
+copybutton_prompt_text = "$ "
 html_context = {"default_mode": "auto"}
 html_title = "CardioBench"

@@ -1,4 +1,4 @@
-"""Install the package described in CONTRIBUTING.md outside the checkout and run it."""
+"""Install the package described in CONTRIBUTING.md outside the checkout and run it; run the commands of AGENTS.md."""
 
 import csv
 import json
@@ -182,3 +182,34 @@ def test_each_mistake_is_named(installed, raw, root, tmp_path, file, right, wron
     lines = [line for line in CHECKS.splitlines() if "import" in line or part in line]
     done = call(root, broken, raw, "-c", "\n".join(lines))
     assert "AssertionError" in done.stderr and message in done.stderr, done.stderr
+
+
+@pytest.fixture(scope="module")
+def agents(root):
+    """Return the text of AGENTS.md."""
+    return (root / "AGENTS.md").read_text(encoding="utf-8")
+
+
+def test_page_for_agents_is_short_and_names_what_exists(root, agents):
+    assert len(agents.splitlines()) <= 60
+    targets = re.findall(r"^make ([\w-]+)", agents, re.MULTILINE)
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    assert targets and all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+    named = {path for path in re.findall(r"`((?:cardiobench|docs|hf_\w+|model_cards|tests)/[^`]*)`", agents)}
+    assert len(named) > 10
+    for path in named - {"docs/generated/"}:  # `make docs` writes this folder.
+        assert list(root.glob(re.sub(r"<\w+>", "*", path).rstrip("/"))), path
+
+
+@pytest.mark.slow
+def test_commands_for_agents_run(root, agents, tmp_path):
+    (block,) = re.findall(r"```bash\n(.*?)```", agents, re.DOTALL)
+    lines = block.splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        # Only the last command writes; without a GPU on this machine it plans the same run.
+        program, *words = line.split()
+        start = [sys.executable] if program.endswith("python") else [sys.executable, "-m", "cardiobench.cli"]
+        words += ["--cache-dir", str(tmp_path)] if "eval" in words else []
+        done = subprocess.run([*start, *words], cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (line, done.stdout[-2000:], done.stderr[-2000:])

@@ -1,4 +1,6 @@
-"""Check the built manual in a browser at desktop and phone width: no errors, no requests."""
+"""Check the built manual in a browser at desktop and phone width: no errors, no requests, sections and search."""
+
+import re
 
 import pytest
 
@@ -8,6 +10,8 @@ pytestmark = pytest.mark.slow
 PAGES = (
     "index",
     "first_hour",
+    "my_model",
+    "contributing",
     "share",
     "api",
     "commands",
@@ -49,3 +53,24 @@ def test_search_and_links_of_first_page_work(manual):
         local = {link.partition("#")[0].removeprefix("file://") for link in links if link.startswith("file:")}
         assert len(local) > 10 and all((manual / link).is_file() for link in local)
         assert [line for line in violations(page) if "color-contrast" not in line] == []
+
+
+def test_every_page_lists_all_sections(manual):
+    pages = [page for page in manual.rglob("*.html") if "<h1>" in page.read_text("utf-8")]
+    assert len(pages) > 60
+    for page in pages:
+        sections = page.read_text("utf-8").partition('aria-label="Sections"')[2].partition("</nav>")[0]
+        captions = re.findall(r'class="caption-text">([^<]+)', sections)
+        assert captions == ["Start", "How-to", "Reference", "Explanation", "For contributors"], page.name
+
+
+def test_code_can_be_copied_and_words_of_users_are_found(manual):
+    with chromium() as browser:
+        page, _ = watched(browser, (manual / "index.html").as_uri())
+        page.locator("button.copybtn").first.wait_for(state="attached")
+        assert page.locator("button.copybtn").count() == page.locator("article div.highlight pre").count() == 3
+        for words in ("decimal+comma", "Excel"):
+            page.goto(f"{(manual / 'search.html').as_uri()}?q={words}")
+            page.locator("p.search-summary").wait_for()
+            page.wait_for_function("document.querySelectorAll('#search-results li > a').length > 1")
+            assert "Your own recordings" in page.locator("#search-results li > a").all_inner_texts(), words
