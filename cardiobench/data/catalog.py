@@ -100,7 +100,7 @@ def _builder(name: str, location: Path | EntryPoint, state: FileState | None) ->
             f"{origin}: {kind!r} is not a dataset. A dataset is a subclass of cardiobench.data.CardioBuilder."
         )
     if kind.SPEC.name != name:
-        raise BadConfig(f"{origin}: its SPEC is called '{kind.SPEC.name}', expected '{name}'. Give both the same name.")
+        raise BadConfig(f"{origin}: its SPEC is called '{kind.SPEC.name}'; expected '{name}'. Give both the same name.")
     return kind
 
 

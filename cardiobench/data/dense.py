@@ -98,7 +98,7 @@ def check_mask(mask: np.ndarray, structures: int, size: tuple[int, int], source:
         )
     highest = int(mask.max(initial=0))
     if highest > structures:
-        raise BadData(f"{source}: the mask has the label {highest}, expected 0 to {structures}. Download it again.")
+        raise BadData(f"{source}: the mask has the label {highest}; expected 0 to {structures}. Download it again.")
     if highest == 0:
         raise BadData(f"{source}: the mask is empty. Remove the frame from the release's table, or download it again.")
     return mask
@@ -109,7 +109,7 @@ def check_spacing(spacing: tuple[float, float], source: str) -> tuple[float, flo
     low, high = PIXEL
     if not all(low <= side <= high for side in spacing):
         raise BadData(
-            f"{source}: the pixel size is {spacing[0]:g} x {spacing[1]:g} mm, expected lengths from {low:g} to {high:g} mm. "
+            f"{source}: the pixel size is {spacing[0]:g} x {spacing[1]:g} mm; expected lengths from {low:g} to {high:g} mm. "
             "Download it again."
         )
     return spacing

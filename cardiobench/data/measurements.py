@@ -239,7 +239,7 @@ def read_numbers(rows: pd.DataFrame, quantity: Quantity) -> tuple[pd.Series, pd.
     problems[~values.between(quantity.low, quantity.high)] = (
         f"is not a number from {quantity.low:g} to {quantity.high:g} {quantity.unit}"
     )
-    problems[units.map(factors).isna()] = f"has an unknown unit, expected {quantity.unit}"
+    problems[units.map(factors).isna()] = f"has an unknown unit; expected {quantity.unit}"
     return values.where(problems == ""), problems
 
 

@@ -179,7 +179,7 @@ def _check_table(path: str, folder: Path, spec: DatasetSpec) -> None:
         stated = parse_json(notes).get("info", {}).get("features", {}) if notes and expected else {}
         for name, kind in stated.items():
             if (found := _type(kind)) != (own := _type(expected.get(name))):
-                raise BadData(f"its column {name[:60]} has the type {found}, expected {own}")
+                raise BadData(f"its column {name[:60]} has the type {found}; expected {own}")
     except (BadData, AttributeError) as error:
         raise BadData(f"{folder / path}: {error}. {_advice(folder, spec.name)}") from error
 

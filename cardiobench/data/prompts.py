@@ -32,12 +32,12 @@ def _first_wrong(content: Any) -> str:
     if not isinstance(content, dict):
         return f"a {type(content).__name__}"
     if not isinstance(content.get("version"), str | int | float):
-        return f"its version is {content.get('version')!r:.40}, expected a text or a number"
+        return f"its version is {content.get('version')!r:.40}; expected a text or a number"
     for target, chosen in content.items():
         if target == "version":
             continue
         if not isinstance(chosen, dict):
-            return f"'{target:.40}' is a {type(chosen).__name__}, expected a mapping to lists of texts"
+            return f"'{target:.40}' is a {type(chosen).__name__}; expected a mapping to lists of texts"
         for key, texts in chosen.items():
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 return f"'{target:.40}', '{key:.40}' is not a list of strings"

@@ -42,7 +42,7 @@ def differing_rows(content: bytes, user: str) -> Iterator[str]:
         older = older or is_older
         made = {row["metric"]: row for row in records(result, user)}
         if Counter(row["metric"] for row in own) != Counter(list(made)):
-            yield f"{result.task} {result.label}: {len(own)} rows, expected one for each of its {len(made)} metrics"
+            yield f"{result.task} {result.label}: {len(own)} rows; expected one for each of its {len(made)} metrics"
             continue
         if not is_older and text != made[result.metric]["result"]:
             yield f"{result.task} {result.label}: its JSON is not formatted like that of results"

@@ -65,7 +65,7 @@ def join_parts(parts: "Sequence[torch.Tensor]", encoder: Encoder) -> "torch.Tens
     shapes = list(dict.fromkeys(tuple(part.shape[1:]) for part in parts))
     if len(shapes) > 1:
         raise BadModel(
-            f"{named(encoder)}: transform gave parts of shapes {first_n(shapes)}, expected one shape for all recordings: cut, pad "
+            f"{named(encoder)}: transform gave parts of shapes {first_n(shapes)}; expected one shape for all recordings: cut, pad "
             "or resize."
         )
     return torch.cat(list(parts))
@@ -81,7 +81,7 @@ def check_parts(parts: Any, recording: Any, encoder: Encoder) -> "torch.Tensor":
 
     expected = "a tensor of parts (P, ...), P >= 1"
     if not isinstance(parts, torch.Tensor) or parts.ndim < 2 or not len(parts):
-        raise BadModel(f"{named(encoder)}: transform gave {described(parts)}, expected {expected}.")
+        raise BadModel(f"{named(encoder)}: transform gave {described(parts)}; expected {expected}.")
     if isinstance(recording, Ecg) and tuple(parts.shape) == recording.signal.shape:
         samples, leads = recording.signal.shape
         raise BadModel(
@@ -103,7 +103,7 @@ def check_vectors(vectors: Any, parts: "torch.Tensor", encoder: Encoder) -> "tor
     fits = isinstance(vectors, torch.Tensor) and vectors.ndim in (2, 3) and vectors.shape[0] == count
     if not fits or 0 in vectors.shape or (dim and vectors.shape[-1] != dim) or vectors.is_complex():
         raise BadModel(
-            f"{named(encoder)}: encode gave {described(vectors)} for parts of shape {tuple(parts.shape)}, expected a tensor "
+            f"{named(encoder)}: encode gave {described(vectors)} for parts of shape {tuple(parts.shape)}; expected a tensor "
             f"({count}, {dim or 'dim'}): one vector per part."
         )
     return vectors

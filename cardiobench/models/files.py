@@ -90,7 +90,7 @@ class ModelFiles:
         except (ValueError, OSError) as error:  # Not JSON, not UTF-8, or a number with thousands of digits.
             raise BadModel(f"{path} is not readable JSON ({first_line(error)}). Copy the model again.") from error
         if not isinstance(content, dict):
-            raise BadModel(f"{path} contains a {type(content).__name__}, expected a JSON object. Copy the model again.")
+            raise BadModel(f"{path} contains a {type(content).__name__}; expected a JSON object. Copy the model again.")
         return content
 
     def find(self, accepted: Sequence[str]) -> str | None:
@@ -152,7 +152,7 @@ class ModelFiles:
             else:
                 action = "Download it again; give your own model as a folder: --model FOLDER."
             raise BadModel(
-                f"{self.folder / file} differs from the file in the card of {self.name}: its SHA-256 is {got}, "
+                f"{self.folder / file} differs from the file in the card of {self.name}: its SHA-256 is {got}; "
                 f"expected {expected}. {action}"
             )
         return got

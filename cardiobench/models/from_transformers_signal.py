@@ -41,7 +41,7 @@ def read_tokens(model: Any, parts: torch.Tensor) -> torch.Tensor:
             break
     if not isinstance(output, torch.Tensor) or output.ndim not in (2, 3):
         raise BadModel(
-            f"{type(model).__name__} returns {type(output).__name__}, expected vectors (N, dim), tokens (N, T, dim), or an "
+            f"{type(model).__name__} returns {type(output).__name__}; expected vectors (N, dim), tokens (N, T, dim), or an "
             "output with pooler_output or last_hidden_state."
         )
     return output[:, None] if output.ndim == 2 else output

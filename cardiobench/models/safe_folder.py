@@ -170,12 +170,12 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
             plain(inner, where, depth + 1)
     elif isinstance(value, str) and len(value) > LONGEST:
         raise BadModel(
-            f"{where} is a text of {len(value)} characters, expected at most {LONGEST}. Copy the model again."
+            f"{where} is a text of {len(value)} characters; expected at most {LONGEST}. Copy the model again."
         )
     elif isinstance(value, int) and abs(value) > LARGEST and "max_len" not in where and "max_length" not in where:
-        raise BadModel(f"{where} is {float(value):.3g}, expected at most {LARGEST:.0e}. Copy the model again.")
+        raise BadModel(f"{where} is {float(value):.3g}; expected at most {LARGEST:.0e}. Copy the model again.")
     elif isinstance(value, float) and not math.isfinite(value):
-        raise BadModel(f"{where} is {value}, expected a finite number. Copy the model again.")
+        raise BadModel(f"{where} is {value}; expected a finite number. Copy the model again.")
     return value
 
 
@@ -183,13 +183,13 @@ def refuse_many_layers(key: str, value: Any, where: str) -> None:
     """Raise `BadModel` for an excessive number of layers or blocks, which would exhaust the memory."""
     numbers = value if isinstance(value, list) else [value]
     if COUNTS_OF_LAYERS.search(key) and any(isinstance(n, int) and n > MOST_LAYERS for n in numbers):
-        raise BadModel(f"{where}, {key} is {value}, expected at most {MOST_LAYERS}. Copy the model again.")
+        raise BadModel(f"{where}, {key} is {value}; expected at most {MOST_LAYERS}. Copy the model again.")
 
 
 def mapping(value: Any, where: str) -> Settings:
     """Return a value that must be a mapping; None is an empty mapping."""
     if value is not None and not isinstance(value, Mapping):
-        raise BadModel(f"{where} is a {type(value).__name__}, expected a mapping. Copy the model again.")
+        raise BadModel(f"{where} is a {type(value).__name__}; expected a mapping. Copy the model again.")
     return dict(value or {})
 
 
@@ -210,7 +210,7 @@ def refuse_unknown(unknown: Collection[str], known: Collection[str], where: str)
 def named(value: Any, where: str) -> str:
     """Return the name of an architecture or a class after checking that it is neither a path nor a repository."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
-        raise BadModel(f"{where} is {str(value)[:80]!r}, expected the name of an architecture of the library.")
+        raise BadModel(f"{where} is {str(value)[:80]!r}; expected the name of an architecture of the library.")
     return value
 
 
@@ -272,7 +272,7 @@ def transformers_config(content: Settings, where: str) -> Settings:
     architectures = content.get("architectures")
     if architectures is not None:
         if not isinstance(architectures, list):
-            raise BadModel(f"{where}: architectures is a {type(architectures).__name__}, expected a list of names.")
+            raise BadModel(f"{where}: architectures is a {type(architectures).__name__}; expected a list of names.")
         allowed["architectures"] = [named(name, f"{where}, architectures") for name in architectures]
     return allowed
 

@@ -74,7 +74,7 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
     expected = (width,) if width else ()
     if outputs.shape[1:] != expected or not np.isfinite(outputs).all():
         raise BadModel(
-            f"the heads of {model} gave shape {outputs.shape} for {task.name}, expected (n, {', '.join(map(str, expected))}), "
+            f"the heads of {model} gave shape {outputs.shape} for {task.name}; expected (n, {', '.join(map(str, expected))}), "
             "or numbers that are not finite. Correct predict_native of its adapter."
         )
     if task.rules.answer == "number":

@@ -78,7 +78,7 @@ def check_spec(name: str) -> None:
     needed = {"id", "patient_id", "split", spec.media} | ({"key_frame"} if spec.modality == "echo" else set())
     require(needed <= set(columns), f"{name} lacks the columns {sorted(needed - set(columns))}")
     counts = Counter(task.name for task in spec.all_tasks)
-    require(counts and max(counts.values()) == 1, f"{name}: tasks {dict(counts)}, expected one or more, each once")
+    require(counts and max(counts.values()) == 1, f"{name}: tasks {dict(counts)}; expected one or more, each once")
     for task in spec.all_tasks:
         require(task.name.startswith(f"{name}/"), f"task {task.name} of {name} must be called {name}/<target>")
         require(catalog.task(task.name) is task, f"{task.name} is not found by its name")
@@ -107,7 +107,7 @@ def check_card(name: str) -> None:
         for part in config["data_files"]:
             paths = [part["path"]] if isinstance(part["path"], str) else part["path"]
             right = paths and all(path.endswith(f"{part['split']}-*.parquet") for path in paths)
-            require(right, f"{name}: data_files {paths}, expected data/{part['split']}-*.parquet")
+            require(right, f"{name}: data_files {paths}; expected data/{part['split']}-*.parquet")
     require(body.strip().startswith("# "), f"the card of {name} has no title")
     require(spec.access in body, f"the card of {name} does not say where to ask for the data: {spec.access}")
     for task in spec.all_tasks:

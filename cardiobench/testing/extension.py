@@ -51,7 +51,7 @@ def check_extension(name: str) -> None:
             lacking = [attribute for attribute in ATTRIBUTES.get(field.name, ()) if not hasattr(part, attribute)]
             require(not lacking, f"{where} has no {', '.join(lacking)}")
             if field.name in FUNCTIONS:
-                require(callable(part), f"{where} is a {type(part).__name__}, expected a function")
+                require(callable(part), f"{where} is a {type(part).__name__}; expected a function")
             if field.name == "hooks":
                 kind = isinstance(part, type) and issubclass(part, RunHooks)
                 require(kind, f"{where} is not a subclass of cardiobench.runner.hooks.RunHooks")
@@ -82,7 +82,7 @@ def _check_answers(where: str, form: str, protocol: str, manifest: Extension) ->
 
 def _check_tasks(where: str, tasks: Any) -> None:
     for task in tasks:
-        require(isinstance(task, Task), f"{where} holds a {type(task).__name__}, expected tasks")
+        require(isinstance(task, Task), f"{where} holds a {type(task).__name__}; expected tasks")
         require(len(catalog.members(task)) > 1, f"{where}: no two datasets have a task like {task.name}")
         modality = catalog.modality(task)
         require(
@@ -91,7 +91,7 @@ def _check_tasks(where: str, tasks: Any) -> None:
 
 
 def _check_suites(where: str, package: Any) -> None:
-    require(hasattr(package, "__path__"), f"{where} is a {type(package).__name__}, expected a package: a folder")
+    require(hasattr(package, "__path__"), f"{where} is a {type(package).__name__}; expected a package: a folder")
     require(suites_in(package), f"{where} holds no JSON file")
     for name in suites_in(package):
         try:

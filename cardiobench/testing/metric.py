@@ -50,7 +50,7 @@ def check_formula(metric: Metric, inputs: Mapping[str, Any]) -> None:
     """Check that the metric returns a reproducible float for each declared key."""
     result, again = metric.compute(**inputs), metric.compute(**inputs)
     for key in metric.numbers:
-        require(type(result.get(key)) is float, f"{metric.name}: {key} is {result.get(key)!r}, expected a float")
+        require(type(result.get(key)) is float, f"{metric.name}: {key} is {result.get(key)!r}; expected a float")
         same = result[key] == again[key] or np.isnan(result[key])
         require(same, f"{metric.name}: {key} is {result[key]}, then {again[key]}, of the same rows")
 
@@ -66,7 +66,7 @@ def check_numbers(metric: Metric, inputs: Mapping[str, Any]) -> None:
         low, high = number.range
         require(number.possible(value), f"{where} is {value:g}, outside its range {low:g} to {high:g}")
         require(
-            number.method in METHODS, f"{where} names the interval '{number.method}', expected {', '.join(METHODS)}"
+            number.method in METHODS, f"{where} names the interval '{number.method}'; expected {', '.join(METHODS)}"
         )
         if number.method == "class_mean":
             has = metric.per_class is not None or metric.shares is not None

@@ -77,9 +77,9 @@ def check_facts(loaded: LoadedModel) -> None:
     )
     for key in ("name", "revision"):
         value = getattr(encoder, key)
-        require(isinstance(value, str) and value, f"the {key} of {loaded.name} is {value!r}, expected a text")
+        require(isinstance(value, str) and value, f"the {key} of {loaded.name} is {value!r}; expected a text")
     modalities = set(encoder.modalities)
-    require(modalities and modalities <= {"echo", "ecg"}, f"{loaded.name} takes {modalities}, expected echo or ecg")
+    require(modalities and modalities <= {"echo", "ecg"}, f"{loaded.name} takes {modalities}; expected echo or ecg")
     require(encoder.pooling in ("mean", "mean_l2"), f"{loaded.name} has pooling {encoder.pooling!r}")
     json.dumps(dict(loaded.preprocessing))
     require(encoder.sampling is not None or "echo" not in modalities, f"{loaded.name} takes clips and has no sampling")
@@ -95,10 +95,10 @@ def check_vectors(loaded: LoadedModel, modality: str) -> None:
     parts = [encoder.transform(one) for one in given]
     shapes = [tuple(part.shape[1:]) for part in parts]
     require(
-        len(set(shapes)) == 1, f"{name}: parts of recordings have shapes {shapes}, expected one: cut, pad or resize"
+        len(set(shapes)) == 1, f"{name}: parts of recordings have shapes {shapes}; expected one: cut, pad or resize"
     )
     require(
-        all(len(part) for part in parts), f"{name}: a recording gives {min(map(len, parts))} parts, expected 1 or more"
+        all(len(part) for part in parts), f"{name}: a recording gives {min(map(len, parts))} parts; expected 1 or more"
     )
     with torch.inference_mode():
         vectors = encoder.encode(torch.cat(parts))
@@ -106,8 +106,8 @@ def check_vectors(loaded: LoadedModel, modality: str) -> None:
         again = encoder.encode(torch.cat(parts))
     dim = encoder.dim or vectors.shape[-1]
     expected = (sum(map(len, parts)), dim)
-    require(tuple(vectors.shape) == expected, f"{name}: vectors {tuple(vectors.shape)}, expected {expected}")
-    require(vectors.dtype == torch.float32, f"{name}: vectors are {vectors.dtype}, expected float32")
+    require(tuple(vectors.shape) == expected, f"{name}: vectors {tuple(vectors.shape)}; expected {expected}")
+    require(vectors.dtype == torch.float32, f"{name}: vectors are {vectors.dtype}; expected float32")
     require(bool(torch.isfinite(vectors).all()), f"{name}: vectors are not finite")
     require(torch.equal(vectors, again), f"{name}: encoding the same parts twice gives two results")
     torch.testing.assert_close(
@@ -143,4 +143,4 @@ def check_texts(encoder: TextEncoder) -> None:
     require(texts.shape[0] == len(SENTENCES) and texts.dtype == torch.float32, f"{encoder.name}: texts {texts.shape}")
     torch.testing.assert_close(texts.norm(dim=1), torch.ones(len(SENTENCES)), rtol=0, atol=1e-4)
     torch.testing.assert_close(alone, texts, rtol=0, atol=1e-5)
-    require(float(encoder.logit_scale) > 0, f"{encoder.name} has logit_scale {encoder.logit_scale}, expected above 0")
+    require(float(encoder.logit_scale) > 0, f"{encoder.name} has logit_scale {encoder.logit_scale}; expected above 0")

@@ -79,7 +79,7 @@ def task_data(task: Task, seed: int = 0) -> TaskData:
 def check_options(protocol: BaseProtocol) -> None:
     """Check that the protocol has exactly one kind and can be rebuilt from its stamped options."""
     name = getattr(protocol, "name", None)
-    require(isinstance(name, str) and name, f"{type(protocol).__name__} has the name {name!r}, expected a text")
+    require(isinstance(name, str) and name, f"{type(protocol).__name__} has the name {name!r}; expected a text")
     kinds = [isinstance(protocol, kind) for kind in (PredictionProtocol, AnalysisProtocol, FrameProtocol)]
     require(sum(kinds) == 1, f"{name} must be one of PredictionProtocol, AnalysisProtocol and FrameProtocol")
     options = json.loads(json.dumps(protocol.get_params()))
@@ -113,7 +113,7 @@ def check_predictions(protocol: PredictionProtocol, data: TaskData, encoder: Any
             f"{protocol.name} stops at a {data.task.kind} task ({type(error).__name__}: {error}). Where it has no answer for "
             "such tasks, let `check(task)` raise NotApplicable."
         ) from error
-    require(len(set(variants)) == len(variants), f"{protocol.name}: variants {variants}, expected each once")
+    require(len(set(variants)) == len(variants), f"{protocol.name}: variants {variants}; expected each once")
     hidden = with_other_test_rows(data)
     for variant, (output, chosen) in outputs.items():
         where = f"{protocol.name}{'.' * bool(variant)}{variant} on a {data.task.kind} task"
@@ -182,7 +182,7 @@ def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fol
     # Further columns of a class are probabilities of answers outside the classes.
     more = task.rules.answer == "class" and output.values.ndim == 2
     inside = output.values[:, : len(task.classes)] if more else output.values
-    require(inside.shape == shape, f"{where}: predictions {output.values.shape}, expected {shape}")
+    require(inside.shape == shape, f"{where}: predictions {output.values.shape}; expected {shape}")
     require(np.isfinite(output.values).all(), f"{where}: predictions are not finite")
     if task.rules.answer != "number":
         low, high = float(output.values.min()), float(output.values.max())

@@ -207,7 +207,7 @@ class Camus(CardioBuilder):
             raise BadData(f"{info} does not state the frame of {path.name}. Download it again.")
         labels, spacing = read_nifti_labels(MediaFile.of(path))
         if len(labels) > 1:
-            raise BadData(f"{path} contains {len(labels)} masks, expected one. Download it again.")
+            raise BadData(f"{path} contains {len(labels)} masks; expected one. Download it again.")
         size = nifti_picture_size(MediaFile.of(sequence))
         return {
             "mask": check_mask(labels[0], structures, size, str(path)),

@@ -238,7 +238,7 @@ def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
         length = float(np.hypot(*(segment[1] - segment[0])))
         if not (length > 0 and row["CalcValue"] > 0):
             raise BadData(
-                f"{source}: a caliper of {length:g} pixels measures {row['CalcValue']:g} cm, expected two lengths above 0. "
+                f"{source}: a caliper of {length:g} pixels measures {row['CalcValue']:g} cm; expected two lengths above 0. "
                 "Correct the row, or download the table again."
             )
         scales[line] = 10 * row["CalcValue"] / length

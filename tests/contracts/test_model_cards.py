@@ -230,5 +230,5 @@ def test_inputs_of_several_shapes_are_refused():
         def transform(self, recording: Ecg) -> torch.Tensor:
             return torch.from_numpy(recording.signal)[None]
 
-    with pytest.raises(AssertionError, match=r"shapes \[\(5000, 12\), \(5000, 12\), \(4000, 12\)\], expected one: cut"):
+    with pytest.raises(AssertionError, match=r"shapes \[\(5000, 12\), \(5000, 12\), \(4000, 12\)\]; expected one: cut"):
         check_model(Whole())

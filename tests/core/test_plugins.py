@@ -114,7 +114,7 @@ def test_dataset_folder_must_have_the_name_of_its_spec(folder):
     plugins.add_folder("hf_datasets", folder)
     assert catalog.spec("toy_a").title == "Toy" and catalog.dataset_folder("toy_a") == folder / "toy_a"
     assert not catalog.is_own("toy_a") and catalog.is_own("tmed2")
-    with pytest.raises(BadConfig, match=r"its SPEC is called 'other', expected 'toy_b'"):
+    with pytest.raises(BadConfig, match=r"its SPEC is called 'other'; expected 'toy_b'"):
         catalog.spec("toy_b")
 
 

@@ -82,12 +82,12 @@ def test_camus_masks_are_turned_and_have_pixel_sizes(camus):
     ("change", "reason"),
     [
         ({"shape": (11, 8)}, r"the mask has 8 x 11 pixels, but its frame has 8 x 12"),
-        ({"values": (0, 1, 2, 7)}, r"the mask has the label 7, expected 0 to 3"),
+        ({"values": (0, 1, 2, 7)}, r"the mask has the label 7; expected 0 to 3"),
         ({"values": (0, 0, 0, 0)}, r"the mask is empty"),
         ({"spacing": (0.3, 0.0)}, r"the pixel size is 0 x 0\.3 mm"),
         ({"spacing": (np.nan, 0.15)}, r"the pixel size is 0.15 x nan mm"),
         ({"spacing": (-0.3, 0.15)}, r"the pixel size is 0.15 x -0.3 mm"),
-        ({"spacing": (0.0003, 0.15)}, r"the pixel size is 0.15 x 0.0003 mm, expected lengths from 0.001 to 100"),
+        ({"spacing": (0.0003, 0.15)}, r"the pixel size is 0.15 x 0.0003 mm; expected lengths from 0.001 to 100"),
     ],
 )
 def test_bad_mask_of_camus_is_named_and_the_others_are_read(camus, change, reason):

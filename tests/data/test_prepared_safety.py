@@ -173,13 +173,13 @@ SHARDS = {
     "a column of another name": (lambda: stored(TEXT, payload="x"), "its column payload is not allowed"),
     "a column that is decoded": (
         lambda: stored({"_type": "Image"}),
-        "its column id has the type Image that is decoded, expected Value",
+        "its column id has the type Image that is decoded; expected Value",
     ),
     "other metadata": (
         lambda: stored(TEXT).replace_schema_metadata({"token": "x"}),
         "it has the metadata token, which is not",
     ),
-    "a list instead of a type": (lambda: stored([TEXT]), r"its column id has the type \[.*, expected Value"),
+    "a list instead of a type": (lambda: stored([TEXT]), r"its column id has the type \[.*; expected Value"),
     "many rows": (lambda: pa.table({"id": pa.repeat("r0", 2_000_000)}), "it has 2,000,000 rows in"),
     "one text many times": (
         lambda: pa.table({"id": pa.repeat("x" * 50_000, 20_000)}),

@@ -32,7 +32,7 @@ def metric(number=SHARE, **functions):
         (metric(Number("close", range=(1, np.inf))), "outside its range 1 to inf"),
         (
             metric(Number("close", range=(0, 1), interval="bootstrap")),
-            "names the interval 'bootstrap', expected smoothed",
+            "names the interval 'bootstrap'; expected smoothed",
         ),
         (metric(Number("close", range=(0, 1), interval="t")), "'t', which needs a function influence"),
         (metric(floor=lambda references, classes: {"close": (30.0, "luck")}), "the floor of close is 30.0, 'luck'"),

@@ -182,7 +182,7 @@ def test_checksums_of_the_card(tmp_path, known):
     known(ECHO_CLIP, weights={file.name: "0" * 64})
     with pytest.raises(BadModel) as caught:
         load_model(ECHO_CLIP, weights=folder)
-    assert f"its SHA-256 is {digest}, expected {'0' * 64}" in str(caught.value)
+    assert f"its SHA-256 is {digest}; expected {'0' * 64}" in str(caught.value)
     assert str(file) in str(caught.value)
     # The same file is valid as a user's own model.
     assert load_model(str(folder)).weight_files == {file.name: digest}

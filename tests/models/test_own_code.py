@@ -191,9 +191,9 @@ CLIP = Clip(np.zeros((4, 8, 8, 3), np.uint8), np.arange(4), 4, 30.0)
     ("recording", "parts", "message"),
     [
         (ECG, lambda x: (torch.zeros(1, 12, 5000), 3), r"a tuple of 2 \(a Tensor of shape \(1, 12, 5000\), a int\)"),
-        (ECG, lambda x: x[None], r"a ndarray of shape \(1, 5000, 12\), expected a tensor of parts"),
+        (ECG, lambda x: x[None], r"a ndarray of shape \(1, 5000, 12\); expected a tensor of parts"),
         (ECG, lambda x: torch.from_numpy(x), r"shape \(5000, 12\), the ECG itself.*such as \(1, 12, 5000\)"),
-        (ECG, lambda x: torch.zeros(0, 12, 5000), r"shape \(0, 12, 5000\), expected .* P >= 1"),
+        (ECG, lambda x: torch.zeros(0, 12, 5000), r"shape \(0, 12, 5000\); expected .* P >= 1"),
         (CLIP, lambda x: torch.zeros(8), r"shape \(8,\)"),
         (CLIP, lambda x: None, "gave a NoneType"),
         (CLIP, lambda x: x["frames"], r"transform failed at test_own_code\.py, line \d+: IndexError"),

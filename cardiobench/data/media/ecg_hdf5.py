@@ -145,7 +145,7 @@ def _check_numbers(name: str, dataset: Any, count: int) -> None:
         BadMedia: The values are not numbers or exceed the limit.
     """
     if dataset.dtype.kind not in "iuf":
-        raise BadMedia(f"{name} is of type {dataset.dtype}, expected numbers. {COPY_AGAIN}")
+        raise BadMedia(f"{name} is of type {dataset.dtype}; expected numbers. {COPY_AGAIN}")
     check_size(name, dataset.dtype.itemsize * max(count, math.prod(dataset.chunks or ())))
 
 
@@ -218,7 +218,7 @@ class Tracings:
             count = 0 if row is None else int((self.exam_ids == int(exam)).sum())
             if row is None or count != 1:
                 raise BadMedia(
-                    f"{self.path} has {count} records with exam id {exam}, expected 1. Check the dataset's table."
+                    f"{self.path} has {count} records with exam id {exam}; expected 1. Check the dataset's table."
                 )
         return row
 

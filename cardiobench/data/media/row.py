@@ -47,5 +47,5 @@ def _key_frame(row: Mapping[str, Any], name: str) -> int:
     if value is None or value != value:
         return 0
     if value != int(value):
-        raise BadMedia(f"{name}: key frame {value}, expected a whole number. Correct the dataset's table.")
+        raise BadMedia(f"{name}: key frame {value}; expected a whole number. Correct the dataset's table.")
     return int(value)

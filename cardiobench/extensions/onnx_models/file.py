@@ -101,7 +101,7 @@ def read_checked(path: Path) -> CheckedFile:
     if len(data) > LARGEST:
         raise BadModel(f"{path} is larger than {LARGEST:,} bytes, the largest ONNX file. Export a smaller network.")
     if data[4:8] == FLATBUFFER:
-        raise BadModel(f"{path} is in the format of ONNX Runtime (ORT), expected ONNX. Give the file it was made from.")
+        raise BadModel(f"{path} is in the format of ONNX Runtime (ORT); expected ONNX. Give the file it was made from.")
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)

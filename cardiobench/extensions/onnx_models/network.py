@@ -105,7 +105,7 @@ class OnnxNetwork(torch.nn.Module):
             ) from error
         if vector.ndim != 2 or len(vector) != 1:
             raise BadModel(
-                f"{self.name}: the output '{self.output.name}' has shape {shape_text(vector.shape)} for one part, expected "
+                f"{self.name}: the output '{self.output.name}' has shape {shape_text(vector.shape)} for one part; expected "
                 "(1, dim). Give another output: --preprocessing output=NAME."
             )
         return vector.astype(np.float32, copy=False)

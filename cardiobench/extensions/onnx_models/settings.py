@@ -60,7 +60,7 @@ class FrameFormat:
         """Refuse a number of means or deviations other than 1 and the number of channels."""
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) not in (1, self.channels):
-                raise ValueError(f"{name} has {len(values)} numbers, expected 1 or {self.channels}")
+                raise ValueError(f"{name} has {len(values)} numbers; expected 1 or {self.channels}")
 
     @property
     def channels(self) -> int:
@@ -121,7 +121,7 @@ def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) 
         )
     if len(file.inputs) != 1:
         raise BadModel(
-            f"{name} has {len(file.inputs)} inputs ({_listed(file.inputs)}), expected one. Export it with one."
+            f"{name} has {len(file.inputs)} inputs ({_listed(file.inputs)}); expected one. Export it with one."
         )
     (taken,) = file.inputs
     output = _chosen_output(file, settings.get("output"), name)

@@ -18,7 +18,7 @@ POOLINGS = ("mean", "max", "last", "tokens")
 def known_lead(name: str) -> str:
     """Return the canonical name of a lead; raises `ValueError` for an unknown name."""
     if name not in LEADS:
-        raise ValueError(f"no lead '{name}', expected one of {' '.join(LEADS)}")
+        raise ValueError(f"no lead '{name}'; expected one of {' '.join(LEADS)}")
     return name
 
 

@@ -49,7 +49,7 @@ def check_identity(content: dict[str, Any], key: str) -> None:
     """
     found, stated = content.pop(KEY, ""), content.pop(CHECKSUM, "")
     if found != key:
-        raise ValueError(f"its key is {found or 'missing'}, expected {key}")
+        raise ValueError(f"its key is {found or 'missing'}; expected {key}")
     check_checksum(content, stated)
 
 

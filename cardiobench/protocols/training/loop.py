@@ -172,7 +172,7 @@ def _resume(
         check_identity(state, key_of(checkpoint))
         weights, moments = state.pop("network"), state.pop("optimiser", None)
         if state.keys() != START.keys():
-            raise ValueError(f"it contains {', '.join(map(str, state))}, expected {', '.join(START)}")
+            raise ValueError(f"it contains {', '.join(map(str, state))}; expected {', '.join(START)}")
         check_finite(state["best"] or {})
         done = state["epoch"] >= epochs
         for one in (state["best"], None if done else weights):

@@ -77,7 +77,7 @@ def test_refused_with_the_reason(exams):
         (True, "got True"),
         (3, "has records 0 to 2, but 3 was requested"),
         (-1, "but -1 was requested"),
-        ("77", "has 0 records with exam id 77, expected 1"),
+        ("77", "has 0 records with exam id 77; expected 1"),
         ("ES01", "has 0 records with exam id ES01"),
         (2, "record 2 of .* is flat: every sample is 0"),
     ):

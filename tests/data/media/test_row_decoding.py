@@ -34,7 +34,7 @@ def test_key_frame_of_the_row_is_used(video):
     row["key_frame"] = 5.0
     assert decode(row, FrameSampling(2)).indices.tolist() == [5, 6]
     row["key_frame"] = 5.5
-    with pytest.raises(BadMedia, match=r"a: key frame 5\.5, expected a whole number"):
+    with pytest.raises(BadMedia, match=r"a: key frame 5\.5; expected a whole number"):
         decode(row)
     row["key_frame"] = None
     assert decode(row).indices.tolist() == list(range(9))

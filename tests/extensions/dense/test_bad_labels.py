@@ -79,7 +79,7 @@ def one_frame(raw, unit):
 BAD = {
     one_frame: ("camus/lv_seg", "frame 0 has 2 labels of camus/lv_seg"),
     another_size: ("camus/lv_seg", "the mask has 5 x 5 pixels, but its frame"),
-    unknown_value: ("camus/lv_seg", "the mask has the label 9, expected 0 to 3"),
+    unknown_value: ("camus/lv_seg", "the mask has the label 9; expected 0 to 3"),
     no_spacing: ("camus/lv_seg", "the pixel size is 0 x 0 mm"),
     one_chord: ("echonet_dynamic/lv_seg", "the tracing has 1 chords"),
     outside: ("echonet_lvh/landmarks", "lies outside the image"),

@@ -262,7 +262,7 @@ def test_wrong_length_of_a_dynamic_axis_is_one_message(tmp_path):
         ({**ECG, "sampling": 3}, r"unknown keys \['sampling'\]"),
         ({"fs": 100, "leads": ["V9"]}, "no lead 'V9'"),
         ({"layout": "NCHW"}, "size: Field required|missing"),
-        ({"layout": "NCHW", "size": 32, "mean": [1, 2]}, "mean has 2 numbers, expected 1 or 3"),
+        ({"layout": "NCHW", "size": 32, "mean": [1, 2]}, "mean has 2 numbers; expected 1 or 3"),
         ({"layout": "NCHW", "size": 32, "std": 0}, "std.*greater than 0"),
         ({"layout": "NWHC", "size": 32}, "layout: Input should be 'NCHW'"),
     ],
@@ -275,7 +275,7 @@ def test_invalid_statements_are_refused(ecg_file, settings, message):
 def test_several_inputs_are_refused(tmp_path):
     model = make(["n", 12, 1000], axis=1)
     model.graph.input.append(helper.make_tensor_value_info("age", TensorProto.FLOAT, ["n", 1]))
-    with pytest.raises(BadModel, match=r"has 2 inputs \(x, float32 .*; age, float32 \(n, 1\)\), expected one"):
+    with pytest.raises(BadModel, match=r"has 2 inputs \(x, float32 .*; age, float32 \(n, 1\)\); expected one"):
         load_model(str(saved(model, tmp_path / "two.onnx")), preprocessing=ECG)
 
 

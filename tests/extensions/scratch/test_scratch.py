@@ -188,7 +188,7 @@ def with_nan(path):
     [
         (flipped, "its content has the checksum"),
         (with_nan, "its weights .* are not finite"),
-        (lambda path: (path.parent / "cpu-1.pt").replace(path), "its key is .*/cpu-1.pt, expected .*/cpu-0.pt"),
+        (lambda path: (path.parent / "cpu-1.pt").replace(path), "its key is .*/cpu-1.pt; expected .*/cpu-0.pt"),
     ],
     ids=["flipped bit", "NaN", "another seed"],
 )

@@ -76,7 +76,7 @@ def size_of(state: dict[str, torch.Tensor], what: str) -> str:
     matching = [size for size, numbers in SIZES.items() if numbers.dim == dim]
     if not matching:
         raise BadModel(
-            f"{what}: tokens of length {dim}, expected one of {', '.join(str(numbers.dim) for numbers in SIZES.values())}. "
+            f"{what}: tokens of length {dim}; expected one of {', '.join(str(numbers.dim) for numbers in SIZES.values())}. "
             f"A checkpoint of this model has the target encoder's weights under 'model', named 'target_encoder.*'."
         )
     return matching[0]

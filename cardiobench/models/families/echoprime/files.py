@@ -97,7 +97,7 @@ def _studies(path: Path) -> list[str]:
     table = _table(path)
     if "Study" not in table.columns:
         raise BadModel(
-            f"{path} has the columns {', '.join(map(str, table.columns))}, expected Study. Download it again."
+            f"{path} has the columns {', '.join(map(str, table.columns))}; expected Study. Download it again."
         )
     return [str(study) for study in table["Study"]]
 
@@ -116,7 +116,7 @@ def _embeddings(path: Path) -> torch.Tensor:
         ) from error
     if not isinstance(content, torch.Tensor) or content.ndim != 2 or content.shape[1] != WIDTH:
         shape = tuple(getattr(content, "shape", ()))
-        raise BadModel(f"{path} contains a {type(content).__name__} {shape}, expected a tensor (candidates, {WIDTH}).")
+        raise BadModel(f"{path} contains a {type(content).__name__} {shape}; expected a tensor (candidates, {WIDTH}).")
     if not torch.isfinite(content).all():
         raise BadModel(f"{path} contains numbers that are not finite. Download it again.")
     return content.float()
@@ -134,7 +134,7 @@ def _plain_pickle(path: Path) -> dict:
     except (pickle.UnpicklingError, *DAMAGED) as error:
         raise BadModel(f"{path} is truncated or not a pickle ({first_line(error)}). Download it again.") from error
     if not isinstance(content, dict):
-        raise BadModel(f"{path} contains a {type(content).__name__}, expected a dictionary. Download it again.")
+        raise BadModel(f"{path} contains a {type(content).__name__}; expected a dictionary. Download it again.")
     return content
 
 

@@ -98,7 +98,7 @@ def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what:
     known = {size["hidden_size"]: size for size in SIZES.values()}
     if width not in known:
         raise BadModel(
-            f"{what}: there is no config.json, and the weights have width {width}, expected one of "
+            f"{what}: there is no config.json, and the weights have width {width}; expected one of "
             f"{', '.join(map(str, known))}. Give the folder that holds model.safetensors and config.json."
         )
     return known[width]

@@ -36,7 +36,7 @@ def test_pickled_settings_of_hubert_ecg(tmp_path):
 def test_hubert_ecg_is_recognised_by_width(tmp_path):
     state = {"encoder.layer_norm.weight": torch.zeros(960)}
     assert hubert_ecg.config({}, state, "x")["num_attention_heads"] == 12
-    with pytest.raises(BadModel, match="width 64, expected one of 512, 768, 960"):
+    with pytest.raises(BadModel, match="width 64; expected one of 512, 768, 960"):
         hubert_ecg.config({}, {"encoder.layer_norm.weight": torch.zeros(64)}, "x")
     save_file(state, tmp_path / "model.safetensors")
     with pytest.raises(BadModel, match="missing"):
