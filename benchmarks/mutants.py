@@ -5,7 +5,7 @@
 A seed selects the mutants: another comparison, operator, number or truth value, a median for a mean, a missing return value.
 All of them are compiled into the code, each behind a switch that also records when it is passed. One process imports everything
 and collects the tests. Test files nearest to most mutants come first; each runs in a fork that reports which tests pass which
-switches, and each surviving mutant runs in another fork against these tests. A survivor then runs against the other tests of
+switches, and each undetected mutant runs in another fork against these tests. It then runs against the other tests of
 these files, and in a separate process if it is passed at import. Results are saved in `--out`, and a second call continues there.
 """
 
@@ -40,7 +40,7 @@ from benchmarks.mutations import ROOT, Place, described, draw, mutations
 STARTING = 30
 """Limit of CPU seconds for imports in a separate process."""
 SWITCH = "_is_mutant"
-ALIVE = ("no test", "survived")
+ALIVE = ("no test", "undetected")
 
 
 class Switches(importlib.abc.MetaPathFinder):
@@ -200,16 +200,16 @@ class Run:
         return {name: places for name, places in known["tests"].items() if name in self.items}
 
     def _judge(self, index: int, row: dict, names: list[str]) -> None:
-        """Run the tests that a mutant has not survived yet, and record the outcome."""
-        tried, started = set(row["survived"]), _spent()
+        """Run the tests that a mutant has not passed yet, and record the outcome."""
+        tried, started = set(row["undetected"]), _spent()
         names = [name for name in names if _key(name) not in tried]
         while names:
             said, late = self._fork([self.items[name] for name in names], index, max(1, self.seconds - row["seconds"]))
             failed = said[-1][0] if said and not said[-1][1] else ""
             if not failed or self._is_sound(failed):
-                outcome = "killed" if failed else "late" if late else "survived"
-                survived = [] if failed or late else [*row["survived"], *map(_key, names)]
-                row |= {"outcome": outcome, "by": failed, "survived": survived}
+                outcome = "detected" if failed else "late" if late else "undetected"
+                passed = [] if failed or late else [*row["undetected"], *map(_key, names)]
+                row |= {"outcome": outcome, "by": failed, "undetected": passed}
                 break
             names.remove(failed)
         row["seconds"] = round(row["seconds"] + _spent() - started, 1)
@@ -221,7 +221,7 @@ class Run:
         if at_import:
             started = _spent()
             if near and (failed := self._in_process(near, index)):
-                row |= {"outcome": "killed", "by": failed}
+                row |= {"outcome": "detected", "by": failed}
             row["seconds"] = round(row["seconds"] + _spent() - started, 1)
             return
         passing = {file: self.known["passed"][file]["tests"] for file in near}
@@ -324,7 +324,7 @@ def _pytest(tests: Iterable[str], folder: str, plugin: list[object]) -> int:
 
 
 def main() -> None:
-    """Run the mutants without an outcome from an earlier call; print the count of each outcome and the survivors."""
+    """Run the mutants without an outcome from an earlier call; print the count of each outcome and the undetected mutants."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("tests", nargs="*", default=["tests"], help="files and folders of tests")
     parser.add_argument("--count", type=int, default=200, help="number of mutants")
@@ -339,10 +339,10 @@ def main() -> None:
             sys.exit(_pytest(options.tests, folder, []))
         _pytest(options.tests, folder, [Run(switches, options.out, options.seconds, options.tests == ["tests"])])
     rows = list(json.loads(options.out.read_text("utf-8"))["mutants"].values())
-    for outcome in ("killed", "survived", "late", "no test"):
+    for outcome in ("detected", "undetected", "late", "no test"):
         print(f"{outcome}: {sum(row['outcome'] == outcome for row in rows)} of {len(rows)}")
     for row in rows:
-        if row["outcome"] != "killed":
+        if row["outcome"] != "detected":
             print(f"{row['outcome']}: {row['file']}:{row['line']} {row['what']}: {row['code']}")
 
 

@@ -98,7 +98,7 @@ def described(place: Place) -> dict[str, object]:
         "outcome": "no test",
         "by": "",
         "seconds": 0.0,
-        "survived": [],
+        "undetected": [],
         "file": place[0],
         "number": place[1],
         "line": line,

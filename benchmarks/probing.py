@@ -80,7 +80,7 @@ def peer_of(name: str, bins: int):
 
 
 def peer(name: str, features, labels, folds, bins: int = 256) -> np.ndarray:
-    """Return the F1 of every fold and grid point, shape (folds, points)."""
+    """Return the F1 of every fold and grid point. The shape is (folds, points)."""
     model, grid = peer_of(name, bins)
     search = GridSearchCV(model, grid, cv=folds, scoring="f1", refit=False).fit(features.astype(np.float32), labels)
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(len(folds))])

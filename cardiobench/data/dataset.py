@@ -261,7 +261,7 @@ class OpenDataset:
         return count + int((~unlabelled[task.unit_column].drop_duplicates().isin(references["id"])).sum())
 
     def _lacks_label_file(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return which rows have their labels in a separate file that is missing, (n,) bool."""
+        """Return which rows have their labels in a separate file that is missing. The array is bool (n,)."""
         if self.raw is None or not self.spec.label_file:
             return np.zeros(len(rows), dtype=bool)
         index, name = FileIndex(self.raw), self.spec.label_file

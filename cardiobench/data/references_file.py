@@ -212,7 +212,7 @@ def _refuse_other_task(table: pd.DataFrame, task: Task, path: str) -> None:
 
 
 def _labelled(table: pd.DataFrame, task: Task) -> pd.Series:
-    """Return which rows have a label, bool (n,)."""
+    """Return which rows have a label. The array is bool (n,)."""
     if LABELLED in table:
         return text_of(table[LABELLED]).str.lower().isin(("1", "true"))
     if task.rules.empty_label:  # `check_references` refuses nulls, but pandas reads an empty text as null.

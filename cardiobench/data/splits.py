@@ -18,7 +18,7 @@ def hashed_split(patient_id: str) -> str:
 
 
 def hashed_splits(patient_ids: Iterable[str]) -> np.ndarray:
-    """Return the split of each patient (`hashed_split`), texts (n,)."""
+    """Return the split of each patient (`hashed_split`). The array is texts (n,)."""
     digests = bytearray()
     for name in patient_ids:
         digests += sha256(name.encode()).digest()

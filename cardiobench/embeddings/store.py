@@ -84,7 +84,7 @@ class Embeddings:
         return self.vectors[self.offsets[number] : self.offsets[number + 1]]
 
     def pooled(self, pooling: str) -> np.ndarray:
-        """Return one read-only float32 vector per recording, (n, dim).
+        """Return one read-only float32 vector per recording. The shape is (n, dim).
 
         Args:
             pooling: `mean` of the parts, or `mean_l2`: parts scaled to unit length, averaged, and scaled to unit

@@ -52,6 +52,6 @@ class ScoringInput:
         return ScoringInput(self.y_true[rows], self.y_pred[rows], probabilities, self.classes)
 
     def take_classes(self, chosen: np.ndarray) -> "ScoringInput":
-        """Select classes of a multilabel task, bool (K,)."""
+        """Select the classes of a multilabel task that are true in a bool array (K,)."""
         probabilities = None if self.probabilities is None else self.probabilities[:, chosen]
         return ScoringInput(self.y_true[:, chosen], self.y_pred[:, chosen], probabilities)

@@ -42,7 +42,7 @@ class EncodedTexts(EncoderFacts):
     vectors: TextVectors
 
     def encode_text(self, texts: Sequence[str]) -> "np.ndarray":
-        """Return the vectors of texts that were encoded together, float64 (n, dim)."""
+        """Return the vectors of texts that were encoded together. The array is float64 (n, dim)."""
         return self.vectors[tuple(texts)]
 
 

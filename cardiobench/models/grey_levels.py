@@ -12,7 +12,10 @@ LEVELS = 256
 
 
 def torchvision_levels(mean: Sequence[float] | float, std: Sequence[float] | float) -> torch.Tensor:
-    """Return the grey levels of each channel after torchvision's `ToTensor` and `Normalize`, float32 (3, 256)."""
+    """Return the grey levels of each channel after torchvision's `ToTensor` and `Normalize`.
+
+    The array is float32 (3, 256).
+    """
     levels = torch.arange(LEVELS, dtype=torch.float32)
     return (levels / 255 - _column(mean)) / _column(std)
 
@@ -31,7 +34,7 @@ def _column(values: Sequence[float] | float) -> torch.Tensor:
 
 
 def look_up(frames: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
-    """Return frames uint8 (..., 3, h, w) with grey levels mapped by `levels`, float32 (3, 256)."""
+    """Return frames uint8 (..., 3, h, w) with grey levels mapped by the table `levels` (3, 256) of float32."""
     if (
         frames.device.type != "cpu"
     ):  # One channel at a time, because an index needs eight times the memory of its frame.

@@ -17,7 +17,7 @@ def last_hidden_state(model: Network, parts: torch.Tensor) -> torch.Tensor:
 
 
 def grid_tokens(model: Network, parts: torch.Tensor) -> torch.Tensor:
-    """Return the tokens of the last block after the final norm, (N, times, rows, columns, width).
+    """Return the tokens of the last block after the final norm. The shape is (N, times, rows, columns, width).
 
     Args:
         model: An image, video or two-tower network.

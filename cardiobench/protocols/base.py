@@ -50,7 +50,7 @@ class TaskData:
 
     @cached_property
     def features(self) -> np.ndarray:
-        """One vector per recording, float64, (n, dim)."""
+        """One vector per recording, float64. The shape is (n, dim)."""
         return self.embeddings.pooled(self.pooling)
 
     @cached_property
@@ -60,12 +60,12 @@ class TaskData:
 
     @property
     def patients(self) -> np.ndarray:
-        """Patient of each row, (n,)."""
+        """Patient of each row. The shape is (n,)."""
         return self.rows["patient_id"].to_numpy()
 
     @cached_property
     def patient_codes(self) -> np.ndarray:
-        """Code of each row's patient, in the order of the patients' ids, (n,)."""
+        """Code of each row's patient, in the order of the patients' ids. The shape is (n,)."""
         return pd.factorize(self.rows["patient_id"], sort=True)[0]
 
     def with_splits(self, split: np.ndarray) -> "TaskData":

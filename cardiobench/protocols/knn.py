@@ -142,7 +142,7 @@ class NearestNeighbours(PredictionProtocol):
             yield train[fit], train[held]
 
     def _neighbours(self, data: TaskData, train: np.ndarray, query: np.ndarray, count: int) -> np.ndarray:
-        """Return the rows of the neighbours of each query recording, nearest first, (n, count)."""
+        """Return the rows of the neighbours of each query recording, nearest first. The shape is (n, count)."""
         scale = self._scale(data, train)
         rows, queries = UnitRows(data.features, train, scale), UnitRows(data.features, query, scale)
         return train[nearest(rows, queries, count, device=self.device)]

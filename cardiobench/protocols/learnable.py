@@ -7,7 +7,7 @@ from cardiobench.protocols.base import TaskData
 
 
 def learnable_classes(labels: np.ndarray) -> np.ndarray:
-    """Return which classes of labels (n, K) are present in some rows and absent in others, bool (K,)."""
+    """Return which classes of labels (n, K) are present in some rows and absent in others. The array is bool (K,)."""
     return (labels == 1).any(axis=0) & (labels == 0).any(axis=0)
 
 

@@ -46,7 +46,7 @@ def class_names(task: Task) -> tuple[str, ...]:
 
 
 def classes_of(data: TaskData) -> np.ndarray:
-    """Return the class name of each row, (n,)."""
+    """Return the class name of each row. The shape is (n,)."""
     codes = data.labels
     if data.task.rules.answer == "number":
         codes = np.where(codes <= EF_EDGES[0], 0, np.where(codes < EF_EDGES[1], 1, 2))

@@ -175,7 +175,7 @@ class RecordingsScorer:
         return sample if cut is None else replace(sample, y_pred=rules.scoring_input(self._truth, means * cut).y_pred)
 
     def _drawn(self, sample: ScoringInput) -> np.ndarray:
-        """Return the score in every resample of the patients, (B,)."""
+        """Return the score in every resample of the patients. The shape is (B,)."""
         metric, key = self._scorer.metric, self._scorer.key
 
         def statistic(weights: np.ndarray) -> dict[str, np.ndarray]:

@@ -198,7 +198,7 @@ def prompt_calls(task: Task, texts: Mapping[str, Sequence[str]]) -> list[list[st
 
 
 def embed_texts(encoder: TextEncoder, texts: Sequence[str]) -> np.ndarray:
-    """Return unit vectors of texts, float64 (n, dim)."""
+    """Return unit vectors of texts. The array is float64 (n, dim)."""
     vectors = encoder.encode_text(list(texts))
     return vectors if isinstance(vectors, np.ndarray) else vectors.cpu().numpy().astype(np.float64)
 

@@ -397,7 +397,9 @@ def _table_differences(
     resamples: int,
     seed: int,
 ) -> tuple[np.ndarray, float]:
-    """Compute the differences in smoothed draws of the cells (true class, answer of a, answer of b), (B,).
+    """Compute the differences in smoothed draws of the cells (true class, answer of a, answer of b).
+
+    Returns an array (B,).
 
     Returns:
         The differences, and the factor by which they are widened for unequal patients.

@@ -20,7 +20,7 @@ FEW_POSITIVES = f"no interval: biased upwards, because fewer than {ENOUGH_POSITI
 
 
 def share_interval(share: float, se: float, rows: np.ndarray, clusters: Clusters) -> Interval:
-    """Compute Wilson's interval of a share over some rows, bool (n,)."""
+    """Compute Wilson's interval of a share over the rows that a bool array (n,) selects."""
     plain = se * np.sqrt(1 - 1 / clusters.count)  # One row per patient then gives Wilson's formula.
     return wilson_interval(share, plain, clusters.count_in(rows))._replace(se=se)
 

@@ -37,7 +37,7 @@ class Clusters:
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
-        """Number of rows of each patient, (P,)."""
+        """Number of rows of each patient. The shape is (P,)."""
         return np.bincount(self.of_row, minlength=self.count)
 
     @property
@@ -67,12 +67,12 @@ class Clusters:
         return int(np.count_nonzero(np.bincount(self.of_row[rows], minlength=1)))
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Sum values of rows, (n,) or (n, m), by patient: (P,) or (P, m)."""
+        """Sum values of rows, (n,) or (n, m), by patient. Returns an array (P,) or (P, m)."""
         if values.ndim == 1:
             return np.bincount(self.of_row, values, minlength=self.count)
         return np.stack([np.bincount(self.of_row, column, minlength=self.count) for column in values.T], axis=1)
 
     def cells(self, codes: np.ndarray, size: int) -> npt.NDArray[np.int64]:
-        """Count the rows of each patient with each of the codes 0 to `size` - 1, (P, size)."""
+        """Count the rows of each patient with each of the codes 0 to `size` - 1. Returns an array (P, size)."""
         flat = np.bincount(self.of_row * size + codes, minlength=self.count * size)
         return flat.reshape(self.count, size)

@@ -114,7 +114,7 @@ class Sampler:
         return Sampler(self.sample.take(rows), self.clusters.take(rows), self.present, self.resamples, self.seed)
 
     def take_classes(self, chosen: np.ndarray) -> "Sampler":
-        """Select classes of a multilabel task, bool (K,)."""
+        """Select the classes of a multilabel task that are true in a bool array (K,)."""
         sample = self.sample.take_classes(chosen)
         return Sampler(sample, self.clusters, self.present[chosen], self.resamples, self.seed)
 

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 
 def pareto_front(costs: np.ndarray, gains: np.ndarray) -> npt.NDArray[np.bool_]:
-    """Return whether each point is Pareto-optimal, bool (n,).
+    """Return whether each point is Pareto-optimal. The array is bool (n,).
 
     Args:
         costs: Cost of each point, (n,); a point with unknown cost (NaN) is not on the front.

@@ -21,7 +21,7 @@ _PARTS = 500
 def patient_influence(
     metric: Metric, key: str, sample: ScoringInput, clusters: Clusters, present: np.ndarray
 ) -> npt.NDArray[np.float64]:
-    """Compute the derivative of a score with respect to the weight of each patient, (P,).
+    """Compute the derivative of a score with respect to the weight of each patient. Returns an array (P,).
 
     Scores of confusion tables use numerical derivatives, means over labels the derivatives of their classes, and other
     scores the change without each patient.
@@ -67,7 +67,9 @@ def patient_changes(
 def row_influence(
     from_tables: Callable[..., dict[str, np.ndarray]], key: str, sample: ScoringInput, present: np.ndarray
 ) -> npt.NDArray[np.float64]:
-    """Compute the derivative of a function of the confusion table with respect to the weight of each row, (n,).
+    """Compute the derivative of a function of the confusion table with respect to the weight of each row.
+
+    Returns an array (n,).
 
     Args:
         from_tables: Formula of a metric, `Metric.from_tables`.

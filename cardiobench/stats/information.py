@@ -103,7 +103,7 @@ def p_value(observed: float, permuted: np.ndarray) -> float:
 
 
 def tails_of(observed: float, permuted: np.ndarray) -> Tails:
-    """Compute both one-sided p-values of a score among the scores of permutations, (B,)."""
+    """Compute both one-sided p-values of a score among the scores of permutations. Returns an array (B,)."""
     return Tails(p_value(observed, permuted), p_value(-observed, -permuted), f"{len(permuted):,} permutations")
 
 
@@ -152,14 +152,17 @@ class PatientPermutations:
         self._first, self._size, self._alone = start[numbered], size[numbered], int((size == 1).sum())
 
     def draw(self, draws: int) -> Iterator[npt.NDArray[np.int64]]:
-        """Yield permutations in blocks: the position in `rows` of the answer that each row receives, (b, n)."""
+        """Yield permutations in blocks: the position in `rows` of the answer that each row receives.
+
+        Each has the shape (b, n).
+        """
         step = max(1, _CHUNK // len(self.rows))
         for first in range(0, draws, step):
             donor = self._exchange(min(step, draws - first))
             yield donor if not len(self._patient) else self._permute_rows(donor)
 
     def _exchange(self, draws: int) -> npt.NDArray[np.int64]:
-        """Permute the patients within strata, (b, P)."""
+        """Permute the patients within strata. Returns an array (b, P)."""
         donor = np.tile(self._donors, (draws, 1))
         for low, high in pairwise(self._ends):
             self._rng.permuted(donor[:, low:high], axis=1, out=donor[:, low:high])
@@ -279,7 +282,7 @@ def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws
 def _p_of_ranks(
     with_it: np.ndarray, without: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int, seed: int
 ) -> Tails:
-    """Compute the p-values of scores (K, n) by the mean AUROC, given the rows with and without each class, (K, n)."""
+    """Compute the p-values of scores (K, n) by the mean AUROC, given which rows (K, n) have and lack each class."""
     permutations = PatientPermutations(clusters, np.random.default_rng(seed))
     ranks = np.stack([scipy.stats.rankdata(row) for row in scores])[:, permutations.rows]
     with_it, without = with_it[:, permutations.rows], without[:, permutations.rows]

@@ -104,7 +104,7 @@ def smoothed_cells(
 def _weighted_counts(
     codes: np.ndarray, clusters: Clusters, size: int, draws: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Count the rows of each code with an exponential weight per patient, (B, size).
+    """Count the rows of each code with an exponential weight per patient. Returns an array (B, size).
 
     Patients with the same counts share one draw, because a sum of m exponentials is a gamma of shape m.
     """
@@ -257,7 +257,10 @@ def ratio_interval(
 
 
 def placements(positive: np.ndarray, scores: np.ndarray) -> tuple[float, npt.NDArray[np.float64]]:
-    """Compute the AUROC, and for each row the share of the other class against which it is ranked correctly, (n,)."""
+    """Compute the AUROC, and for each row the share of the other class against which it is ranked correctly.
+
+    Returns an array (n,).
+    """
     high, low = np.sort(scores[positive]), np.sort(scores[~positive])
     share = np.empty(len(scores))
     for rows, others, sign in ((positive, low, 1), (~positive, high, -1)):

@@ -197,7 +197,7 @@ def variance_over_patients(moved: np.ndarray, without: np.ndarray, rows: np.ndar
 
 
 def comparable_labels(truth: np.ndarray, clusters: Clusters) -> npt.NDArray[np.bool_]:
-    """Return which labels of truth (n, K) at least five patients have and five lack, bool (K,)."""
+    """Return which labels of truth (n, K) at least five patients have and five lack. The array is bool (K,)."""
     counts = np.array([[clusters.count_in(column == value) for value in (0, 1)] for column in truth.T])
     return np.asarray((counts >= MIN_PER_LABEL).all(axis=1))
 

@@ -33,7 +33,7 @@ def shares_of(hits: np.ndarray, rows: np.ndarray) -> tuple[npt.NDArray[np.float6
 
 
 def slope_of(shares: np.ndarray, scale: str) -> npt.NDArray[np.float64]:
-    """Return the derivative of a scaled share with respect to the share, (K,)."""
+    """Return the derivative of a scaled share with respect to the share. The shape is (K,)."""
     return 2 / (1 + shares) ** 2 if scale == JACCARD else np.ones(len(shares))
 
 

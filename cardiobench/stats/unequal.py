@@ -36,7 +36,7 @@ def stretched(interval: Interval, score: float, factor: float) -> Interval:
 
 
 def stretch_of_mean(influence: np.ndarray, clusters: Clusters) -> float:
-    """Compute the widening factor of a mean, such as an error, from the influence of the rows, (n,).
+    """Compute the widening factor of a mean, such as an error, from the influence (n,) of the rows.
 
     Leaving out a patient with a share w of the rows moves a mean by the patient's influence times 1 / (1 - w).
     """
@@ -127,5 +127,5 @@ def stretch_of_changes(
 
 
 def _left_out(moved: np.ndarray) -> float:
-    """Compute the standard error from the changes of the score without each patient, shape (P,)."""
+    """Compute the standard error from the changes (P,) of the score without each patient."""
     return float(np.sqrt(((moved - moved.mean()) ** 2).sum() * (len(moved) - 1) / len(moved)))

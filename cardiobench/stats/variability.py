@@ -62,7 +62,7 @@ def paired_refit_spread(scores_a: Sequence[float], scores_b: Sequence[float]) ->
 
 
 def mean_over_tasks(scores: Sequence[Sequence[float]]) -> npt.NDArray[np.float64]:
-    """Average the scores of each refit over tasks, (R,).
+    """Average the scores of each refit over tasks. Returns an array (R,).
 
     Refit r of every task is averaged first, because tasks of one dataset share the draws of their training patients.
 

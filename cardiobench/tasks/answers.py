@@ -203,7 +203,7 @@ class TableAnswers:
 
     @property
     def patients(self) -> np.ndarray:
-        """Patient of each row, (n,)."""
+        """Patient of each row. The shape is (n,)."""
         return self.frame["patient_id"].to_numpy()
 
     def sample(self) -> ScoringInput:

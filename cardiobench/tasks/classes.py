@@ -110,7 +110,7 @@ class Classification(ClassKind):
     table = ScoredClasses
 
     def label_values(self, cells: pd.Series, task: Task) -> np.ndarray:
-        """Return codes in the task's class order, (n,) int64."""
+        """Return codes in the task's class order. The array is int64 (n,)."""
         return cells.map({name: code for code, name in enumerate(task.classes)}).to_numpy(dtype=np.int64)
 
     def decide(self, probabilities: np.ndarray) -> np.ndarray:

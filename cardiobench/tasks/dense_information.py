@@ -111,7 +111,7 @@ class _View:
         return cls(patients[order], np.rint(closeness(truth, answer, len(task.structures)) * GRID))
 
     def fit(self, donors: np.ndarray, rng: np.random.Generator) -> float:
-        """Return the fit if each patient receives the answers of its donor, (P,)."""
+        """Return the fit if each patient receives the answers of its donor. The shape is (P,)."""
         donor = donors[self.patients]
         size, turn = self._size[donor], self._turn
         if len(self._members) < len(self.patients):
@@ -122,7 +122,10 @@ class _View:
 
 
 def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> npt.NDArray[np.float64]:
-    """Return the sum of the Dice over structures for all pairs of masks (n, pixels) and (m, pixels), (n, m)."""
+    """Return the sum of the Dice over structures for all pairs of masks (n, pixels) and (m, pixels).
+
+    The shape is (n, m).
+    """
     total = np.zeros((len(truth), len(answer)))
     for label in range(1, structures + 1):
         one, other = (truth == label).astype(np.float32), (answer == label).astype(np.float32)
@@ -132,7 +135,10 @@ def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> npt.NDArr
 
 
 def distances(truth: np.ndarray, answer: np.ndarray) -> npt.NDArray[np.float64]:
-    """Return minus the sum of the distances between labelled points (n, k, 2) and answers (m, k, 2) for all pairs, (n, m)."""
+    """Return minus the sum of the distances between labelled points (n, k, 2) and answers (m, k, 2) for all pairs.
+
+    The shape is (n, m).
+    """
     total = np.zeros((len(truth), len(answer)))
     for points, others in zip(truth.swapaxes(0, 1), answer.swapaxes(0, 1), strict=True):
         apart = points[:, None] - others

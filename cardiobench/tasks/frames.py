@@ -65,7 +65,7 @@ class FrameKind(TaskKind):
             )
 
     def label_values(self, cells: pd.Series, task: Task) -> np.ndarray:
-        """Return scores of units, (n,) float64."""
+        """Return scores of units. The array is float64 (n,)."""
         return cells.to_numpy(dtype=np.float64)
 
     def wanted(self, task: Task) -> str:

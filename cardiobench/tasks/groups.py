@@ -104,7 +104,9 @@ def _split(
 
 
 def comparable_classes(sampler: Sampler, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return which classes of a multilabel task are present in five patients of every group and absent in five, bool (K,).
+    """Return which classes of a multilabel task are present in five patients of every group and absent in five.
+
+    The array is bool (K,).
 
     Means over classes are compared between groups over the same classes.
     """
@@ -272,7 +274,7 @@ def _gap(observed: np.ndarray, tested: np.ndarray, permuted: np.ndarray, sizes: 
 
 
 def _spread(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the spread of the groups' scores (G, B) around their mean, both weighted by rows, (B,)."""
+    """Return the spread of the groups' scores (G, B) around their mean, both weighted by rows. The shape is (B,)."""
     share = sizes[:, None] / sizes.sum()
     return (share * (scores - (share * scores).sum(axis=0)) ** 2).sum(axis=0)
 
@@ -315,7 +317,10 @@ def _scores(
 
 
 def _sums(codes: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Count the rows of each code 0 to `size` - 1, or sum their weights (n,), for B codings (B, n): (B, size)."""
+    """Count the rows of each code 0 to `size` - 1, or sum their weights (n,), for B codings (B, n).
+
+    Returns an array (B, size).
+    """
     flat = codes + size * np.arange(len(codes))[:, None]
     given = None if weights is None else np.broadcast_to(weights, codes.shape).ravel()
     return np.bincount(flat.ravel(), given, len(codes) * size).astype(np.float64).reshape(len(codes), size)

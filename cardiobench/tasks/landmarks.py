@@ -14,7 +14,7 @@ from cardiobench.tasks.task import Task
 
 
 class Landmarks(FrameKind):
-    """Rules of a task whose labels are points, x and y in pixels, (k, 2)."""
+    """Rules of a task whose labels are points (k, 2), x and y in pixels."""
 
     frame_label = "points"
     hub_type = "keypoint-detection"

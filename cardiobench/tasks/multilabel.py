@@ -177,7 +177,7 @@ class Multilabel(ClassKind):
         return load_metric(OF_DECISIONS) if lacking else metric
 
     def decide(self, values: np.ndarray) -> np.ndarray:
-        """Return 1 for each class with a probability of at least 0.5, else 0, (n, K)."""
+        """Return 1 for each class with a probability of at least 0.5, else 0. The shape is (n, K)."""
         return (values >= EVEN).astype(np.float64)
 
     def named(self, answers: np.ndarray, task: Task) -> np.ndarray:

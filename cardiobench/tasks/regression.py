@@ -15,7 +15,7 @@ class Regression(TableKind):
     table = ScoredTable
 
     def label_values(self, cells: pd.Series, task: Task) -> np.ndarray:
-        """Return numbers, (n,) float64."""
+        """Return numbers. The array is float64 (n,)."""
         return cells.to_numpy(dtype=np.float64)
 
     def reports(self, task: Task) -> tuple[str, ...]:

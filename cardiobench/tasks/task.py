@@ -282,7 +282,7 @@ class TaskKind(ABC):
         return ScoringInput(self.label_values(frame["y_true"], task), self.label_values(frame["y_pred"], task))
 
     def cells(self, sample: "ScoringInput", task: Task) -> "dict[str, np.ndarray]":
-        """Return the columns of answers given as arrays: name -> cells, (n,)."""
+        """Return the columns of answers given as arrays, as name -> cells (n,)."""
         return {"y_pred": sample.y_pred}
 
     def completed(self, answered: "ScoringInput", missing: "np.ndarray", task: Task, *, worst: bool) -> "ScoringInput":

@@ -164,7 +164,7 @@ def exams(raw: Path) -> pd.DataFrame:
 
 
 def _contained(names: pa.Array, others: pa.Array) -> np.ndarray:
-    """Return which names are among others, bool (n,)."""
+    """Return which names are among others. The array is bool (n,)."""
     return pc.is_in(names, value_set=others).to_numpy(zero_copy_only=False)
 
 

@@ -80,7 +80,7 @@ def to_millivolts(z_scores: np.ndarray) -> np.ndarray:
 
 
 def limits() -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and largest possible z-score of each lead, (12,) each."""
+    """Return the smallest and largest possible z-score of each lead. Each has the shape (12,)."""
     return (LOWER - MEAN) / SD, (UPPER - MEAN) / SD
 
 
@@ -285,7 +285,7 @@ def waveforms(split: str) -> str:
 
 
 def measured(table: pd.DataFrame) -> pd.DataFrame:
-    """Return whether the measurement behind each flag exists: (ECGs, flags) bool."""
+    """Return whether the measurement behind each flag exists. The array is bool (ECGs, flags)."""
     return pd.DataFrame({flag: table[list(names)].notna().all(axis=1) for flag, names in MEASUREMENTS.items()})
 
 

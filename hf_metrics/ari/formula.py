@@ -90,7 +90,7 @@ def compute_resamples(references, predictions, weights):
 
 
 def _pairs(weights, part):
-    """Count the pairs of rows in the same cluster, (B,)."""
+    """Count the pairs of rows in the same cluster. Returns an array (B,)."""
     order = np.argsort(part, kind="stable")
     starts = np.flatnonzero(np.diff(part[order], prepend=-1))
     sizes = np.add.reduceat(weights[:, order], starts, axis=1)

@@ -47,7 +47,7 @@ def _matrix(values, name):
 
 
 def _sums(groups, rows, count, weights):
-    """Sum the weights (n, b) of rows by group 0 to count - 1, (count, b)."""
+    """Sum the weights (n, b) of rows by group 0 to count - 1. Returns an array (count, b)."""
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], np.arange(count + 1))
     return sparse.csr_array((np.ones(len(rows)), rows[order], starts), shape=(count, len(weights))) @ weights
@@ -79,7 +79,7 @@ def _areas(truth, scores, weights):
 
 
 def _per_class(truth, scores, weights):
-    """Compute both areas of every class in each resample, (2, K, B)."""
+    """Compute both areas of every class in each resample. Returns an array (2, K, B)."""
     weights = np.asarray(weights, dtype=np.float64)
     blocks = []
     for start in range(0, len(weights), _COLUMNS):
@@ -94,7 +94,7 @@ def floor(references, classes):
 
 
 def per_class(references, predictions, probabilities=None):
-    """Return whether each row has each class, and its scores for the classes, (n, K) each."""
+    """Return whether each row has each class, and its scores for the classes. Each has the shape (n, K)."""
     return _tables(references, predictions if probabilities is None else probabilities)
 
 

@@ -114,7 +114,7 @@ def _models(truth, odds):
 
 
 def influence(references, predictions, probabilities=None, classes=None):
-    """Compute the derivative of slope and intercept with respect to the weight of each row, (n,) each.
+    """Compute the derivative of slope and intercept with respect to the weight of each row. Each has the shape (n,).
 
     NaN if undefined.
     """

@@ -100,7 +100,7 @@ def _inputs(references, predictions, probabilities, classes=None):
 
 
 def _areas(scores, positive, weights):
-    """Compute AUROC and average precision of a class against the rest in each resample, (B,) each."""
+    """Compute AUROC and average precision of a class against the rest in each resample. Each has the shape (B,)."""
     order = np.argsort(-scores, kind="stable")
     last = np.flatnonzero(np.diff(scores[order], append=np.nan) != 0)  # Sums over equal scores.
     rows = weights.take(order, axis=1, mode="clip")
@@ -201,7 +201,7 @@ def support(references, predictions, probabilities=None, classes=None):
 
 
 def per_class(references, predictions, probabilities, classes=None):
-    """Return whether each row has each class, and its class probabilities, (n, K) each."""
+    """Return whether each row has each class, and its class probabilities. Each has the shape (n, K)."""
     truth, _, table = _inputs(references, predictions, probabilities, classes)
     return np.eye(table.shape[1])[truth], table
 
@@ -234,14 +234,17 @@ def _rated(truth, table):
 
 
 def _losses(truth, table):
-    """Compute squared error and negative log-likelihood of each row, (n,) each."""
+    """Compute squared error and negative log-likelihood of each row. Each has the shape (n,)."""
     given = table[np.arange(truth.size), truth]
     squares = np.einsum("nk,nk->n", table, table) - 2 * given + 1
     return squares / (2 if table.shape[1] == 2 else 1), -np.log(np.clip(given, np.finfo(np.float64).eps, 1))
 
 
 def area_influence(scores, positive):
-    """Compute the influence of rows on AUROC and average precision of one class against the rest, (n,) each."""
+    """Compute the influence of rows on AUROC and average precision of one class against the rest.
+
+    Each has the shape (n,).
+    """
     _, place, sizes = np.unique(
         -scores, return_inverse=True, return_counts=True
     )  # Groups of equal scores, highest first.

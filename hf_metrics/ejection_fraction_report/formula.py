@@ -37,7 +37,7 @@ def _numbers(values, name):
 
 
 def _rows(references, predictions):
-    """Return {key: (rows in the denominator of a share, correct rows)}, bool (n,) each."""
+    """Return {key: (rows in the denominator of a share, correct rows)}. Each is bool (n,)."""
     truth, guess = _numbers(references, "references"), _numbers(predictions, "predictions")
     if truth.size != guess.size:
         raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
@@ -51,7 +51,7 @@ def _rows(references, predictions):
 
 
 def support(references, predictions):
-    """Return the rows in the denominator of each share, bool (n,)."""
+    """Return the rows in the denominator of each share. The array is bool (n,)."""
     return {key: rows for key, (rows, _) in _rows(references, predictions).items()}
 
 

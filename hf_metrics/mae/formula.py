@@ -55,7 +55,7 @@ def floor(references, classes=0):
 
 
 def per_row(references, predictions):
-    """Compute the absolute error of each row, (n,)."""
+    """Compute the absolute error of each row. Returns an array (n,)."""
     truth, guess = _pair(references, predictions)
     return {"mae": np.abs(guess - truth)}
 
@@ -67,7 +67,7 @@ def worst(references, predictions):
 
 
 def influence(references, predictions):
-    """Compute the derivative of the MAE with respect to the weight of each row, (n,)."""
+    """Compute the derivative of the MAE with respect to the weight of each row. Returns an array (n,)."""
     error = per_row(references, predictions)["mae"]
     return {"mae": (error - error.mean()) / error.size}
 

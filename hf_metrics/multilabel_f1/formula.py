@@ -82,7 +82,7 @@ def floor(references, classes):
 
 
 def _per_class(truth, answer, weights):
-    """Compute the four numbers of every class in each resample, (4, B, K).
+    """Compute the four numbers of every class in each resample. Returns an array (4, B, K).
 
     NaN if no row has, or none lacks, the class.
     """

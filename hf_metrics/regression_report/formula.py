@@ -199,7 +199,7 @@ def influence(references, predictions, value_range=None):
 
 
 def _correlation_influence(x, y):
-    """Compute the influence of rows on the correlation of two centred columns, (n,)."""
+    """Compute the influence of rows on the correlation of two centred columns. Returns an array (n,)."""
     x, y = x / np.sqrt((x * x).mean()), y / np.sqrt((y * y).mean())
     return (x * y - (x * y).mean() * (x * x + y * y) / 2) / x.size
 

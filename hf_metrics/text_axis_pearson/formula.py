@@ -94,7 +94,7 @@ def _standard(values):
 
 
 def _permuted(patients, rng):
-    """Return the row whose value each row receives in a random permutation of patients, (n,).
+    """Return the row whose value each row receives in a random permutation of patients. The shape is (n,).
 
     The rows of the donor are used in a shuffled order from a random start, and repeated if the patient has more rows.
     """

@@ -64,11 +64,11 @@ class Thumbnails(_Texts, BaseEncoder):
         return torch.from_numpy(np.round(frames / 765, 5).astype(np.float32))
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return patch means, shape (N, 64)."""
+        """Return patch means. The shape is (N, 64)."""
         return self.encode_tokens(parts).mean(dim=4, dtype=torch.float64).flatten(1).round(decimals=4).float()
 
     def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return 4 x 4 patches, shape (N, 1, 8, 8, 16)."""
+        """Return 4 x 4 patches. The shape is (N, 1, 8, 8, 16)."""
         patches = parts.reshape(-1, 1, GRID, PATCH, GRID, PATCH)
         return patches.permute(0, 1, 2, 4, 3, 5).flatten(4)
 
@@ -83,7 +83,7 @@ class Leads(_Texts, BaseEncoder):
     findings = 0  # The runs set this to the classes of phantom_ecg/findings.
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """Return steps and sizes of each lead in four windows, shape (4, 48)."""
+        """Return steps and sizes of each lead in four windows. The shape is (4, 48)."""
         signal = np.round(recording.signal.astype(np.float64), 3)
         parts = []
         for window in np.array_split(signal, 4):
@@ -92,5 +92,5 @@ class Leads(_Texts, BaseEncoder):
         return torch.from_numpy(np.round(parts, 4).reshape(4, -1).astype(np.float32))
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return the parts unchanged, shape (N, 48)."""
+        """Return the parts unchanged. The shape is (N, 48)."""
         return parts

@@ -1,4 +1,4 @@
-"""Check that references of every dataset only need tables, and survive saving and loading."""
+"""Check that references of every dataset only need tables, and are the same after saving and loading."""
 
 import shutil
 

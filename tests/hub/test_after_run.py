@@ -1,4 +1,4 @@
-"""Check that results survive failures of `--push-to-hub`, and that the suggested command pushes them later."""
+"""Check that results are kept if `--push-to-hub` fails, and that the suggested command pushes them later."""
 
 import shlex
 from dataclasses import replace

@@ -18,7 +18,7 @@ from tests.report import example_results
 
 
 def lines(figure, title):
-    """Return the points of the model's line in a panel, as matplotlib draws them, (m, 2)."""
+    """Return the points of the model's line in a panel, as matplotlib draws them. The shape is (m, 2)."""
     axes = next(axes for axes in figure.axes if axes.get_title(loc="left") == title)
     return next(line.get_xydata() for line in axes.lines if not line.get_label().startswith("_"))
 

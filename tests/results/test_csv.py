@@ -1,4 +1,4 @@
-"""Check that CSV files for spreadsheets contain no executable formula, and that all text survives a round trip."""
+"""Check that CSV files for spreadsheets contain no executable formula, and that a round trip preserves all text."""
 
 import pandas as pd
 import pytest

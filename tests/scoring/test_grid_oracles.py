@@ -19,25 +19,25 @@ PATIENTS = 160
 
 
 def coverage(cells):
-    """Return the share of each pixel row in the mean of a cell, shape (cells, SIZE)."""
+    """Return the share of each pixel row in the mean of a cell. The shape is (cells, SIZE)."""
     edges, pixels = np.linspace(0, SIZE, cells + 1), np.arange(SIZE)
     overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
     return (overlap.clip(0, 1) / (SIZE / cells)).astype(np.float32)
 
 
 def bilinear(cells):
-    """Return linear interpolation between cell centres, constant beyond the outermost, shape (SIZE, cells)."""
+    """Return linear interpolation between cell centres, constant beyond the outermost. The shape is (SIZE, cells)."""
     centres = (np.arange(SIZE) + 0.5) / SIZE * cells - 0.5
     return np.maximum(0, 1 - np.abs(centres.clip(0, cells - 1)[:, None] - np.arange(cells))).astype(np.float32)
 
 
 def nearest(cells):
-    """Return the assignment of each pixel to one cell, shape (SIZE, cells)."""
+    """Return the assignment of each pixel to one cell. The shape is (SIZE, cells)."""
     return np.repeat(np.eye(cells, dtype=np.float32), SIZE // cells, axis=0)
 
 
 def oracle(masks, cells, up, hard):
-    """Return the Dice of cavity and muscle of each patient over both phases, shape (patients, 2)."""
+    """Return the Dice of cavity and muscle of each patient over both phases. The shape is (patients, 2)."""
     dice, down, scores = load_formula("dice").dice_of_frame, coverage(cells), []
     for mask in masks:
         shares = np.stack([down @ (mask == label) @ down.T for label in range(3)])

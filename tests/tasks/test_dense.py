@@ -84,7 +84,7 @@ def test_scores_are_means_and_not_medians():
 
 @pytest.mark.parametrize("phases", [("ED",), ("ED", "ES")])
 def test_three_structures_count_by_their_mean(phases):
-    """Test two correct structures and a missed one: two thirds overall and in each phase."""
+    """Test two correct structures and an absent one: two thirds overall and in each phase."""
     three = np.roll(BOX, 4, axis=1) + 3 * np.roll(BOX == 1, -6, axis=1).astype(np.uint8)
     scorer = DenseScorer(replace(SEGMENTATION, structures=("cavity", "myocardium", "atrium")), with_volumes=False)
     for phase in phases:

@@ -54,12 +54,12 @@ class ClipSigns:
 
     @cached_property
     def dark(self) -> np.ndarray:
-        """Whether each frame is black, (T,)."""
+        """Whether each frame is black. The shape is (T,)."""
         return (self.some > DARK).any(axis=-1).mean(axis=(1, 2)) < LIT
 
 
 def _difference(frames: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the mean absolute difference of frames (T, h, w, 3) to others, (T,)."""
+    """Return the mean absolute difference of frames (T, h, w, 3) to others. The shape is (T,)."""
     changes = (np.maximum(frames, others) - np.minimum(frames, others)).reshape(len(frames), frames[0].size)
     return changes.sum(axis=1, dtype=np.uint32) / changes.shape[1]
 

@@ -286,7 +286,7 @@ def _store(made: "Dataset", values: np.ndarray, kind: str, stored: int, compress
 
 
 def _jpeg_2000(frame: np.ndarray) -> bytes:
-    """Return a lossless codestream of a frame, uint8 (H, W) or (H, W, 3)."""
+    """Return a lossless codestream of a frame. The array is uint8 (H, W) or (H, W, 3)."""
     image_module = require("PIL.Image", "reading DICOM")
     stream = io.BytesIO()
     image_module.fromarray(frame).save(stream, "JPEG2000", no_jp2=True, mct=int(frame.ndim == 3), irreversible=False)

@@ -85,7 +85,7 @@ class DicomPixels:
             return np.stack(list(pixels.iter_pixels(stream, indices=map(int, indices), raw=raw)))
 
     def rgb(self, indices: np.ndarray) -> np.ndarray:
-        """Return colour frames as RGB, uint8 (T, H, W, 3).
+        """Return colour frames as RGB. The array is uint8 (T, H, W, 3).
 
         Where a compressed stream states its colours and the header others, the stream is right: headers are rewritten,
         and the conversion of the decoder depends on the stream.
@@ -229,7 +229,7 @@ def open_pixels(file: MediaFile) -> DicomPixels:
 
 
 def display_frames(pixels: DicomPixels, wanted: np.ndarray) -> np.ndarray:
-    """Return frames as RGB, uint8 (T, H, W, 3)."""
+    """Return frames as RGB. The array is uint8 (T, H, W, 3)."""
     kind = pixels.header.PhotometricInterpretation
     if kind in COLOUR:
         return pixels.rgb(wanted)

@@ -130,7 +130,10 @@ def _shifts(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
 
 
 def activity(average: np.ndarray) -> np.ndarray:
-    """Compute the slope of the average beat over all leads, smoothed over 12 ms, relative to its maximum: (samples,)."""
+    """Compute the slope of the average beat over all leads, smoothed over 12 ms, relative to its maximum.
+
+    Returns an array (samples,).
+    """
     speed = np.sqrt(np.mean(np.gradient(average, axis=0) ** 2, axis=1))
     speed[1:-1] = (speed[:-2] + speed[1:-1] + speed[2:]) / 3
     return speed / max(speed[BEFORE - 30 : BEFORE + 40].max(), 1e-9)
@@ -160,7 +163,7 @@ def qrs_limits(speed: np.ndarray, share: float = 0.12) -> tuple[int, int]:
 
 
 def likeness(each: np.ndarray, average: np.ndarray) -> np.ndarray:
-    """Correlate each beat, (beats, samples, leads), with the average beat over all leads, (beats,)."""
+    """Correlate each beat, (beats, samples, leads), with the average beat over all leads. Returns an array (beats,)."""
     each = (each - each.mean(axis=1, keepdims=True)).reshape(len(each), -1)
     wanted = (average - average.mean(axis=0)).ravel()
     size = np.linalg.norm(each, axis=1) * np.linalg.norm(wanted)

@@ -106,7 +106,7 @@ def _block_extremes(signal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
-    """Return start and end of each run of true values, (n,) bool."""
+    """Return start and end of each run of true values in a bool array (n,)."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
     return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2], strict=True)]
 

@@ -139,7 +139,7 @@ def _without_end(coded: bytes) -> bytes:
 
 
 def _decoded(parts: Sequence[Segment]) -> np.ndarray:
-    """Return the components of a stream without conversion, uint8 (H, W, C)."""
+    """Return the components of a stream without conversion. The array is uint8 (H, W, C)."""
     image_module = require("PIL.Image", "reading DICOM")
     stream = jpeg.with_transform(parts, 0)
     with image_module.open(io.BytesIO(stream), formats=("JPEG",)) as picture:

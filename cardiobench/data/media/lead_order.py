@@ -19,7 +19,10 @@ LIMB_LEADS = LEADS[:6]
 
 @cache
 def _relations() -> np.ndarray:
-    """Return the coefficients of each lead in the deviation of III, aVR, aVL and aVF from I and II, (4, 6)."""
+    """Return the coefficients of each lead in the deviation of III, aVR, aVL and aVF from I and II.
+
+    The shape is (4, 6).
+    """
     relations = np.zeros((len(LIMB), 6))
     for row, (lead, factors) in zip(relations, LIMB.items(), strict=True):
         row[:2] = factors

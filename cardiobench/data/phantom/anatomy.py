@@ -101,7 +101,7 @@ def _normal(axis: np.ndarray) -> np.ndarray:
 
 
 def _at(origin: np.ndarray, *steps: tuple[np.ndarray | float, np.ndarray]) -> np.ndarray:
-    """Return the points at given distances and directions from `origin`, (T, 2) or (2,)."""
+    """Return the points at given distances and directions from `origin`. The shape is (T, 2) or (2,)."""
     return origin + sum(np.asarray(distance)[..., None] * direction for distance, direction in steps)
 
 

@@ -132,7 +132,7 @@ def _fibrillation(truth: EcgTruth, time: np.ndarray) -> np.ndarray:
 
 
 def _noise(truth: EcgTruth, time: np.ndarray, fs: float) -> np.ndarray:
-    """Return the disturbance of the leads I, II and V1-V6, mV: (N, 8)."""
+    """Return the disturbance of the leads I, II and V1-V6, mV. The shape is (N, 8)."""
     rng = np.random.default_rng([truth.seed, _NOISE])
     rates = [*rng.uniform(0.1, 0.45, 2), 50.0]  # Breathing and electrode movement, and mains.
     angle = (2 * np.pi * time[:, None] * np.array(rates if fs > 100.0 else rates[:2])).astype(np.float32)

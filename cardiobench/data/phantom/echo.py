@@ -220,7 +220,7 @@ def _paint(
 
 
 def _surroundings(truth: EchoTruth, machine: _Machine, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the surroundings of the heart: background, haze and shade, dB, (P,) each.
+    """Return the surroundings of the heart: background, haze and shade, dB. Each has the shape (P,).
 
     Returns:
         Echogenicity of the soft tissue around the heart; haze, the minimum level of all pixels; and shade, which is

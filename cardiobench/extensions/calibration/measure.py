@@ -116,7 +116,7 @@ def reliability_band(truth: np.ndarray, probability: np.ndarray, clusters: Clust
 
 
 def _spline(odds: np.ndarray, at: np.ndarray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the natural cubic spline basis of log odds, (n, KNOTS), and the same of other points, (m, KNOTS)."""
+    """Return the natural cubic spline basis of log odds and of other points. The shapes are (n, KNOTS) and (m, KNOTS)."""
     import patsy
 
     design = patsy.dmatrix(f"cr(odds, df={KNOTS}) - 1", {"odds": odds}, NA_action="raise")
@@ -191,7 +191,7 @@ def _reach(one: float, other: float, correlation: float) -> float:
 
 
 def _correlation(one: np.ndarray, other: np.ndarray, clusters: Clusters) -> float:
-    """Return the correlation over patients of two scores from the influence of their rows, (n,) each."""
+    """Return the correlation over patients of two scores from the influences (n,) of their rows."""
     first, second = clusters.sum(one), clusters.sum(other)
     size = np.linalg.norm(first) * np.linalg.norm(second)
     return float(first @ second / size) if size > 0 else 0.0

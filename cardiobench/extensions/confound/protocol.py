@@ -249,7 +249,7 @@ def from_places(data: TaskData, max_records: int, seed: int) -> SiteRecords:
 
 
 def positive_shares(records: SiteRecords) -> np.ndarray:
-    """Predict each record by the fraction of positives at its site, (n,)."""
+    """Predict each record by the fraction of positives at its site. Returns an array (n,)."""
     shares = [records.labels[records.rows(site)].mean() for site in range(len(records.sites))]
     return np.array(shares)[records.site]
 

@@ -42,14 +42,14 @@ class CellGrid:
         return np.stack([1 - np.sum(shares, axis=0), *shares], axis=-1).astype(np.float32).clip(0, 1)
 
     def to_pixels(self, cells: np.ndarray) -> np.ndarray:
-        """Interpolate cell values (rows, columns, K) bilinearly at frame pixels, float32 (H, W, K)."""
+        """Interpolate cell values (rows, columns, K) bilinearly at frame pixels. Returns float32 (H, W, K)."""
         window = self.window.in_pixels(self.box)
         down = _interpolation(window.top, window.height, self.rows, self.box.height)
         across = _interpolation(window.left, window.width, self.columns, self.box.width)
         return np.einsum("hr,rck,wc->hwk", down, cells.astype(np.float32), across, optimize=True)
 
     def seen(self) -> np.ndarray:
-        """Return a mask of the frame pixels inside the window, bool (H, W)."""
+        """Return a mask of the frame pixels inside the window. The array is bool (H, W)."""
         window = self.window.in_pixels(self.box)
         rows = inside(window.top, window.height, self.box.height)
         return rows[:, None] & inside(window.left, window.width, self.box.width)
@@ -68,7 +68,7 @@ class CellGrid:
 
 
 def _overlap(start: float, extent: float, cells: int, pixels: int) -> np.ndarray:
-    """Return the fraction of each cell that overlaps each pixel, (cells, pixels)."""
+    """Return the fraction of each cell that overlaps each pixel. The shape is (cells, pixels)."""
     edges = start + extent * np.arange(cells + 1) / cells
     left = np.maximum(edges[:-1, None], np.arange(pixels))
     right = np.minimum(edges[1:, None], np.arange(1, pixels + 1))

@@ -86,7 +86,7 @@ class DenseData:
     def with_tokens(
         self, split: str, patients: set[str] | None = None
     ) -> "Iterator[tuple[DenseLabel, Letterbox, Window, np.ndarray]]":
-        """Yield labels with their letterboxes, visible windows and tokens, (rows, columns, width)."""
+        """Yield labels with their letterboxes, visible windows and tokens. The tokens have the shape (rows, columns, width)."""
         labels = self.select(split, patients)
         while batch := list(islice(labels, READ_AHEAD)):
             for label, tokens in zip(batch, self.tokens([frame_id(label) for label in batch]), strict=True):

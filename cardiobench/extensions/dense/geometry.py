@@ -47,7 +47,7 @@ WHOLE_SQUARE = Window()
 
 
 def inside(start: float, extent: float, pixels: int) -> np.ndarray:
-    """Return which pixel centres lie between `start` and `start + extent`, bool (pixels,)."""
+    """Return which pixel centres lie between `start` and `start + extent`. The array is bool (pixels,)."""
     middles = np.arange(pixels) + 0.5
     return (middles >= start) & (middles <= start + extent)
 

@@ -58,14 +58,14 @@ class SubcellHead:
         return torch.exp(log_softmax(self.logits(block), self.over))
 
     def logits(self, block: torch.Tensor) -> torch.Tensor:
-        """Return logits, (b, L, s * s, K)."""
+        """Return logits. The shape is (b, L, s * s, K)."""
         slope = torch.from_numpy(self.weights / self.scale[:, None])
         offset = torch.from_numpy(self.prior).flatten(1) - torch.from_numpy(self.centre) @ slope
         return (block @ slope + offset).unflatten(2, self.prior.shape[1:])
 
 
 def split_cells(cells: np.ndarray, grid: tuple[int, int]) -> np.ndarray:
-    """Group cells (n, s * rows, s * columns, K) by token, (n, rows * columns, s * s, K)."""
+    """Group cells (n, s * rows, s * columns, K) by token. Returns an array (n, rows * columns, s * s, K)."""
     n, height, _, k = cells.shape
     (rows, columns), s = grid, height // grid[0]
     apart = cells.reshape(n, rows, s, columns, s, k).transpose(0, 1, 3, 2, 4, 5)

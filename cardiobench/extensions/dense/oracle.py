@@ -29,7 +29,7 @@ class GridOracle:
     mean: MeanMask | None
 
     def predict(self, label: DenseLabel, box: Letterbox, window: Window) -> np.ndarray:
-        """Return the label at the resolution of the grid: mask, uint8 (H, W), or points, (k, 2)."""
+        """Return the label at the resolution of the grid, a mask uint8 (H, W) or points (k, 2)."""
         grid = CellGrid(box, window, self.rows, self.columns)
         if label.mask is not None and self.mean is not None:
             return decode_cells(grid.coverage(label.mask, self.structures), grid, self.mean)

@@ -54,7 +54,7 @@ class MeanMask:
     shares: np.ndarray
 
     def probabilities(self, box: Letterbox) -> np.ndarray:
-        """Return the class fractions at frame pixels, (H, W, K)."""
+        """Return the class fractions at frame pixels. The shape is (H, W, K)."""
         return CellGrid(box, WHOLE_SQUARE, *self.shares.shape[:2]).to_pixels(self.shares)
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
@@ -81,7 +81,7 @@ class MaskReadOut:
 
 
 def decode_cells(cells: np.ndarray, grid: CellGrid, mean: MeanMask) -> np.ndarray:
-    """Interpolate cell probabilities (rows, columns, K) and return the most probable classes, uint8 (H, W)."""
+    """Interpolate cell probabilities (rows, columns, K) and return the most probable classes. Returns uint8 (H, W)."""
     mask = grid.to_pixels(cells).argmax(axis=2).astype(np.uint8)
     seen = grid.seen()
     return mask if seen.all() else np.where(seen, mask, mean.predict(grid.box, grid.window, cells))
@@ -163,7 +163,7 @@ class TargetReader:
         self._count = 0
 
     def read(self, label: DenseLabel, box: Letterbox) -> np.ndarray:
-        """Return the cell targets of a frame grouped by token, float32 (L, s * s, K)."""
+        """Return the cell targets of a frame grouped by token. The array is float32 (L, s * s, K)."""
         grid = CellGrid(box, self.data.window(box.side), self.rows, self.columns)
         self._count += 1
         if label.mask is not None:

@@ -13,7 +13,7 @@ class LinearCells(SubcellHead):
     """Sub-cell head without softmax; `prior` is the mean target, and predictions may leave [0, 1]."""
 
     def probabilities(self, block: torch.Tensor) -> torch.Tensor:
-        """Return non-negative predictions for a block of frames, (b, L, s * s, K)."""
+        """Return non-negative predictions for a block of frames. The shape is (b, L, s * s, K)."""
         return self.logits(block).clamp_(min=1e-12)  # A peak is a weighted mean, so the weights must not all be 0.
 
 

@@ -87,7 +87,7 @@ class Objective:
         self.count = len(targets) * per_frame
 
     def __call__(self, weights: np.ndarray, penalty: float) -> tuple[float, np.ndarray]:
-        """Return loss and gradient at weights, float64 (d, s * s * K)."""
+        """Return loss and gradient at weights. The array is float64 (d, s * s * K)."""
         head = replace(self.head, weights=weights.astype(np.float32))
         loss, outer = 0.0, torch.zeros(head.weights.shape, dtype=torch.float32)
         inner = torch.zeros((head.centre.shape[0], head.weights.shape[1]))

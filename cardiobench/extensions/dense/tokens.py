@@ -59,7 +59,7 @@ class LabelledFrames:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Row of each frame's recording in the dataset, (n,)."""
+        """Row of each frame's recording in the dataset. The shape is (n,)."""
         places = {name: place for place, name in enumerate(self.dataset.frame["id"])}
         return np.array([places[label.recording] for label in self.labels], dtype=np.int64)
 

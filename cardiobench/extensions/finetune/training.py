@@ -138,7 +138,7 @@ class FinetuneTraining:
 
     @torch.no_grad()
     def embed(self, network: FinetunedNetwork, rows: np.ndarray) -> torch.Tensor:
-        """Return pooled vectors from all parts of recordings, (rows, dim)."""
+        """Return pooled vectors from all parts of recordings. The shape is (rows, dim)."""
         found = []
         with one_thread():
             for row in rows:

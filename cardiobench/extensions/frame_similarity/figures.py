@@ -58,7 +58,7 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
 
 
 def _matrix(record: AnalysisResult) -> np.ndarray:
-    """Return the mean cosine of each pair of frames, (frames, frames)."""
+    """Return the mean cosine of each pair of frames. The shape is (frames, frames)."""
     return record.tables["matrix"].pivot(index="frame", columns="other", values="cosine").to_numpy()
 
 

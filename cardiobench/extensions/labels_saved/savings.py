@@ -96,7 +96,7 @@ def _with_interval(value: str, low: str, high: str) -> str:
 def joint_resamples(
     scores: Sequence[np.ndarray], draws: Sequence[np.ndarray], shares: Sequence[float], seed: int
 ) -> np.ndarray:
-    """Return mean scores over draws in joint resamples of test and training patients, (B, J).
+    """Return mean scores over draws in joint resamples of test and training patients. The shape is (B, J).
 
     Test variation is the score in a bootstrap resample of test patients, averaged over draws. Training variation adds
     the deviation of each draw from the mean, with normal weights shared by all sizes and curves of one seed. The
@@ -126,7 +126,7 @@ def joint_resamples(
 
 
 def monotone(curves: np.ndarray) -> np.ndarray:
-    """Return the closest non-decreasing curves by isotonic regression (max-min formula), (B, J)."""
+    """Return the closest non-decreasing curves by isotonic regression (max-min formula). The shape is (B, J)."""
     count = curves.shape[1]
     sums = np.concatenate([np.zeros((len(curves), 1)), np.cumsum(curves, axis=1)], axis=1)
     fitted = np.empty_like(curves)
@@ -140,7 +140,7 @@ def monotone(curves: np.ndarray) -> np.ndarray:
 
 
 def patients_needed(patients: np.ndarray, curves: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the number of patients at which non-decreasing curves reach a score, (B,).
+    """Return the number of patients at which non-decreasing curves reach a score. The shape is (B,).
 
     Interpolation uses the logarithm of the number of patients. The result is 0 if the smallest subset reaches the
     score, and infinite if no subset does.
@@ -161,7 +161,7 @@ def patients_needed(patients: np.ndarray, curves: np.ndarray, target: np.ndarray
 
 
 def factors(one: Curve, other: Curve) -> tuple[float, np.ndarray]:
-    """Return the factor by which one learner needs fewer patients, and its resamples, (B,).
+    """Return the factor by which one learner needs fewer patients, and its resamples. The shape is (B,).
 
     Both curves are compared at the lower of their final scores, as a horizontal distance.
     """

@@ -75,7 +75,10 @@ def check_has_recipe(task: Task) -> None:
 
 
 def mean_of_unit_parts(data: TaskData, indices: np.ndarray, n_parts: int | None = None) -> np.ndarray:
-    """Return the mean unit vector of the first `n_parts` parts of each row (None for all), float64 (n, dim)."""
+    """Return the mean unit vector of the first `n_parts` parts of each row (None for all).
+
+    The array is float64 (n, dim).
+    """
     return np.array(
         [l2_normalize(data.embeddings.parts(row)[:n_parts].astype(np.float64)).mean(axis=0) for row in indices]
     )

@@ -67,7 +67,7 @@ def explain(
     rows: int,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """Return |SHAP| values for the first records of every dataset, (rows, d) each.
+    """Return |SHAP| values for the first records of every dataset. Each has the shape (rows, d).
 
     Args:
         sample: Records of all datasets.

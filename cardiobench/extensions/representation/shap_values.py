@@ -26,7 +26,7 @@ BACKGROUND = 100  # Number of background records, which represent absent feature
 
 
 def importance(model: Any, features: np.ndarray, background: np.ndarray) -> np.ndarray:
-    """Return mean |SHAP| over model outputs for each record and feature, (n, d).
+    """Return mean |SHAP| over model outputs for each record and feature. The shape is (n, d).
 
     Args:
         model: Fitted classifier from `cross_validation.classifiers`.

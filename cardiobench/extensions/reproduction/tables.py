@@ -51,7 +51,7 @@ def _measurement(sample: ScoringInput, weights: np.ndarray, profile: Profile) ->
 
 
 def _range_of_each(truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the range of true values in each resample, (b,)."""
+    """Return the range of true values in each resample. The shape is (b,)."""
     rising = np.argsort(truth, kind="stable")
     drawn = weights.take(rising, axis=1) > 0
     last = len(truth) - 1 - drawn[:, ::-1].argmax(axis=1)

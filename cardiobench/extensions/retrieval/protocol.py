@@ -234,7 +234,7 @@ def _ranks(queries: np.ndarray, codes: np.ndarray, targets: np.ndarray, target_c
 
 
 def chance_level(n_right: np.ndarray, n_targets: int) -> dict[str, np.ndarray]:
-    """Return expected recall at k and mean rank for targets in random order, (n,) each.
+    """Return expected recall at k and mean rank for targets in random order. Each has the shape (n,).
 
     Args:
         n_right: Number of correct targets per query, (n,).

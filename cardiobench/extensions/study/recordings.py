@@ -74,7 +74,7 @@ class StudyRecordings:
         return self.units(units.embeddings.pooled("mean"), present=present), present
 
     def parts(self) -> list[np.ndarray]:
-        """Return stored part vectors of all recordings of each unit, (R, dim)."""
+        """Return stored part vectors of all recordings of each unit. The shape is (R, dim)."""
         rows = np.split(np.argsort(self.of_recording, kind="stable"), np.cumsum(np.bincount(self.of_recording))[:-1])
         return [np.concatenate([self.data.embeddings.parts(row) for row in own]) for own in rows]
 
@@ -106,7 +106,7 @@ def recorded(rows: pd.DataFrame, task: Task) -> TaskData:
 
 
 def _times(times: pd.Series, recordings: StudyRecordings, codes: np.ndarray) -> Sequence[np.ndarray]:
-    """Return log minutes from a unit's first recording to its last, (m, 1), and to the first of each view, (m, v).
+    """Return log minutes (m, 1) from a unit's first recording to its last, and (m, v) to the first of each view.
 
     Unknown times are treated as the time of the first recording.
     """

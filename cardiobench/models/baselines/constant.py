@@ -30,7 +30,7 @@ class Constant:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
-        """Return the same single part for every recording: (1, 1)."""
+        """Return the same single part for every recording. The shape is (1, 1)."""
         import torch
 
         return torch.ones(1, 1)

@@ -68,7 +68,7 @@ class Metadata:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
-        """Return the facts of a recording as a single part, (1, DIM)."""
+        """Return the facts of a recording as a single part. The shape is (1, DIM)."""
         import torch
 
         return torch.tensor([metadata_features(recording)], dtype=torch.float32)

@@ -43,7 +43,7 @@ class MiniRocket:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: Ecg) -> "torch.Tensor":
-        """Resample a recording to 100 Hz, standardise it and fit it to 10 s: (1, 12, 1000)."""
+        """Resample a recording to 100 Hz, standardise it and fit it to 10 s. Returns an array (1, 12, 1000)."""
         import torch
 
         signal = resample(checked(recording), recording.fs, FS)

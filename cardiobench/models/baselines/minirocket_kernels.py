@@ -72,14 +72,17 @@ class KernelBank:
         return self.dilation * (LENGTH - 1) // 2
 
     def convolve(self, signal: torch.Tensor) -> torch.Tensor:
-        """Convolve a zero-padded signal (leads, samples) with every kernel: (84, samples)."""
+        """Convolve a zero-padded signal (leads, samples) with every kernel. Returns an array (84, samples)."""
         leads, samples = signal.shape
         around = torch.nn.functional.pad(signal, (self.margin, self.margin))
         shifted = around.unfold(1, samples, self.dilation)  # View of shape (leads, 9, samples).
         return self.weights @ shifted.reshape(leads * LENGTH, samples)
 
     def ppv(self, signal: torch.Tensor) -> torch.Tensor:
-        """Compute the proportion of positions where each kernel's output exceeds each of its thresholds: (84 x k,)."""
+        """Compute the proportion of positions where each kernel's output exceeds each of its thresholds.
+
+        Returns an array (84 x k,).
+        """
         output = self.convolve(signal)
         everywhere, inside = output[: self.padded], output[self.padded :, self.margin : output.shape[1] - self.margin]
         shares = share_above(everywhere, self.biases[: self.padded]), share_above(inside, self.biases[self.padded :])
@@ -91,7 +94,7 @@ class KernelBank:
 
 
 def share_above(rows: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
-    """Compute the share of the values of each row, (n, m), above each threshold of the row, (n, k): (n, k)."""
+    """Compute the shares (n, k) of the values (n, m) of each row that are above each of its thresholds (n, k)."""
     # Comparing into floats is vectorised and 2.6 times faster than into booleans.
     above = torch.empty(*thresholds.shape, rows.shape[1], dtype=rows.dtype, device=rows.device)
     return torch.gt(rows[:, None], thresholds[:, :, None], out=above).sum(dim=2) / rows.shape[1]

@@ -134,7 +134,9 @@ def counts(values: np.ndarray, bins: int) -> np.ndarray:
 
 
 def cavity_area(dark: np.ndarray, sector: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Measure the area of the dark chamber near the image centre in every frame as a share of the sector, (T,).
+    """Measure the area of the dark chamber near the image centre in every frame as a share of the sector.
+
+    Returns an array (T,).
 
     The chamber is the connected dark region that contains the seed, the darkest pixel of the mean image near the centre
     of the sector. The area is 0 in frames in which the seed is not dark.
@@ -214,7 +216,7 @@ class PixelMotion:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Measure a clip, (1, dim)."""
+        """Measure a clip. Returns an array (1, dim)."""
         return torch.from_numpy(feature_vector(recording.frames))[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:

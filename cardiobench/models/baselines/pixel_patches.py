@@ -31,11 +31,11 @@ class PixelPatches(BaseEncoder):
         return small[:, 0] / 255
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return the mean patch of frames (N, 224, 224), (N, 256)."""
+        """Return the mean patch of frames (N, 224, 224). The shape is (N, 256)."""
         return self.encode_tokens(parts).mean(dim=(1, 2, 3))
 
     def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
-        """Cut frames (N, 224, 224) into patches, (N, 1, 14, 14, 256)."""
+        """Cut frames (N, 224, 224) into patches. Returns an array (N, 1, 14, 14, 256)."""
         return parts.unfold(1, PATCH, PATCH).unfold(2, PATCH, PATCH).flatten(3)[:, None]
 
 

@@ -78,5 +78,5 @@ def opencv() -> ModuleType:
     except ImportError as error:
         feature = "cropping and resizing frames as in EchoCLIP, EchoPrime and PanEcho"
         raise MissingExtra(feature, "models", "opencv-python-headless") from error
-    cv2.setNumThreads(1)  # The thread pool does not survive in forked worker processes.
+    cv2.setNumThreads(1)  # The thread pool does not work in forked worker processes.
     return cv2

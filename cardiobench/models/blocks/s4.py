@@ -109,7 +109,10 @@ class S4Kernel(nn.Module):
             second = step / (z - w.conj()[:, :, None] * step)
 
             def each(values: torch.Tensor) -> torch.Tensor:
-                """Return the resolvent of each real component of C times values, (width, pairs, 2, frequencies)."""
+                """Return the resolvent of each real component of C times values.
+
+                The shape is (width, pairs, 2, frequencies).
+                """
                 up, down = values[:, :, None] * first, values.conj()[:, :, None] * second
                 return torch.stack([up + down, 1j * (up - down)], dim=2)
 
@@ -138,7 +141,7 @@ class S4Kernel(nn.Module):
         return self._shifts
 
     def forward(self) -> torch.Tensor:
-        """Return the kernels, (directions, width, length)."""
+        """Return the kernels. The shape is (directions, width, length)."""
         return torch.einsum("chm,hml->chl", self.C.flatten(2), self.basis())
 
     def across(self, half: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -215,7 +218,7 @@ def dropped(signal: torch.Tensor, dropout: nn.Dropout) -> torch.Tensor:
 
 
 def kept(signal: torch.Tensor, dropout: nn.Dropout) -> torch.Tensor:
-    """Return the factor of each channel of each recording of (C, B, L), (C, B, 1)."""
+    """Return the factor of each channel of each recording of (C, B, L). The shape is (C, B, 1)."""
     return dropout(signal.new_ones(*signal.shape[:2], 1))
 
 
@@ -280,7 +283,7 @@ class S4Classifier(nn.Module):
 
     @property
     def encoder_bias(self) -> torch.Tensor:
-        """Bias of the first map, (width, 1)."""
+        """Bias of the first map. The shape is (width, 1)."""
         assert self.encoder.bias is not None
         return self.encoder.bias[:, None]
 

@@ -9,13 +9,13 @@ TRIALS = 20  # Maximum number of step lengths.
 
 
 class Lines(Protocol):
-    """Losses along one direction each, as functions of the step lengths, (k,)."""
+    """Losses along one direction each, as functions of the step lengths. The shape is (k,)."""
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the first derivatives, (k,)."""
+        """Return the first derivatives. The shape is (k,)."""
 
     def curvatures(self) -> np.ndarray:
-        """Return the second derivatives at the lengths of the last call of `slope`, positive, (k,)."""
+        """Return the second derivatives at the lengths of the last call of `slope`, positive. The shape is (k,)."""
 
 
 def line_search(lines: Lines, count: int) -> np.ndarray:

@@ -38,14 +38,14 @@ class LogisticPath:
     classes: int
 
     def logits(self, features: np.ndarray) -> np.ndarray:
-        """Return the logits of rows (n, d): (folds, penalties, n, outputs)."""
+        """Return the logits of rows (n, d). The shape is (folds, penalties, n, outputs)."""
         folds, penalties, outputs, width = self.coefficients.shape
         flat = features @ self.coefficients.reshape(-1, width).T
         shaped = flat.reshape(len(features), folds, penalties, outputs).transpose(1, 2, 0, 3)
         return shaped + self.intercepts[:, :, None, :]
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Return the probabilities of rows (n, d): (folds, penalties, n, classes)."""
+        """Return the probabilities of rows (n, d). The shape is (folds, penalties, n, classes)."""
         logits = self.logits(features)
         if self.classes > 2:
             return softmax(logits, axis=-1)
@@ -279,7 +279,7 @@ def _descend(
 
 
 def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the inner product of two states for each fold, (folds,)."""
+    """Return the inner product of two states for each fold. The shape is (folds,)."""
     return np.einsum("dfo,dfo->f", one, other)
 
 
@@ -300,13 +300,13 @@ class _FoldLines:
         self.weighted = self.problem.weights * self.along
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the first derivatives, (folds,)."""
+        """Return the first derivatives. The shape is (folds,)."""
         self.probabilities = self.problem.probabilities(self.logits + lengths[None, :, None] * self.along)
         inner = np.einsum("nfo,nfo->f", self.weighted, self.probabilities - self.problem.target)
         return inner + self.lean + lengths * self.bend
 
     def curvatures(self) -> np.ndarray:
-        """Return the second derivatives at the last evaluated lengths, (folds,)."""
+        """Return the second derivatives at the last evaluated lengths. The shape is (folds,)."""
         if self.problem.classes == 2:
             variance = self.probabilities * (1 - self.probabilities)
             return np.einsum("nfo,nfo,nfo->f", self.weighted, self.along, variance) + self.bend

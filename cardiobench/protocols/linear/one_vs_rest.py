@@ -118,25 +118,25 @@ class _ClassLines:
     """Losses of the classes along their directions, for `line_search`."""
 
     def __init__(self, classes: _Classes, direction: np.ndarray, along: np.ndarray, decay: np.ndarray):
-        """Prepare the search; `along` is the change of the outputs along the direction, (n, k)."""
+        """Prepare the search, given the change `along` (n, k) of the outputs along the direction."""
         self._classes, self._along, self._weighted = classes, along, classes.known * along
         self._bend, self._lean = _dot(decay * direction, direction), _dot(decay * direction, classes.state)
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the first derivatives, (k,)."""
+        """Return the first derivatives. The shape is (k,)."""
         self._probabilities = expit(self._classes.outputs + lengths.astype(self._along.dtype) * self._along)
         inner = _dot(self._weighted, self._probabilities - self._classes.targets)
         return inner + self._lean + lengths * self._bend
 
     def curvatures(self) -> np.ndarray:
-        """Return the second derivatives at the last evaluated lengths, (k,)."""
+        """Return the second derivatives at the last evaluated lengths. The shape is (k,)."""
         return _dot(self._weighted * self._along, self._probabilities * (1 - self._probabilities)) + self._bend
 
 
 def _minimize(
     rows: PrincipalRows, targets: np.ndarray, known: np.ndarray, start: np.ndarray, penalty: float, tolerance: float
 ) -> np.ndarray:
-    """Return the state with the lowest penalised loss of each class, (r + 1, k)."""
+    """Return the state with the lowest penalised loss of each class. The shape is (r + 1, k)."""
     fitted = start.copy()
     decay = np.append(np.full(len(start) - 1, penalty), 0.0)[:, None]
     sizes = np.append(rows.values, rows.count)[:, None]
@@ -172,5 +172,5 @@ def _step(rows: PrincipalRows, classes: _Classes, direction: np.ndarray, decay: 
 
 
 def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the inner product of the columns of two matrices, in float64, (k,)."""
+    """Return the inner product of the columns of two matrices, in float64. The shape is (k,)."""
     return np.einsum("dk,dk->k", one, other, dtype=np.float64)

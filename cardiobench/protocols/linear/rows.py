@@ -109,7 +109,7 @@ class PrincipalRows:
             yield rows, block
 
     def outputs(self, state: np.ndarray) -> np.ndarray:
-        """Return the outputs of a linear layer for all rows, (n, k)."""
+        """Return the outputs of a linear layer for all rows. The shape is (n, k)."""
         coefficients, intercepts = self.layer(state)
         outputs = np.empty((self.count, state.shape[1]), self.dtype)
         for rows, block in self.blocks():

@@ -96,7 +96,7 @@ class _LogLoss:
         self.curvature = np.array([0.25 if outputs == 1 else 1 / outputs])
 
     def __call__(self, state: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the loss and its gradient, (r + 1, outputs)."""
+        """Return the loss and its gradient. The shape is (r + 1, outputs)."""
         value, curvature, sums = 0.0, 0.0, np.zeros((1, 1))
         coefficients, intercepts = self.rows.layer(state)
         for part, block in self.rows.blocks():

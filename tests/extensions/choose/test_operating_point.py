@@ -46,7 +46,7 @@ def test_no_positive_unit_gives_no_threshold():
 
 
 def test_predictive_values_and_net_benefit_by_hand():
-    # Of 1000 patients, 100 are ill (90 detected, 10 missed) and 900 are healthy (180 false alarms).
+    # Of 1000 patients, 100 are ill (90 detected, 10 not detected) and 900 are healthy (180 false alarms).
     ppv, npv, benefit = at_prevalence(np.array(0.9), np.array(0.8), 0.1, 0.2)
     assert ppv == pytest.approx(90 / 270) and npv == pytest.approx(720 / 730)
     assert benefit == pytest.approx(90 / 1000 - 180 / 1000 * 0.2 / 0.8)

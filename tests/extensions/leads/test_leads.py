@@ -46,7 +46,7 @@ class Spread(BaseEncoder):
     sampling_rate = None
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """Return the standard deviation of each lead, (1, 12)."""
+        """Return the standard deviation of each lead. The shape is (1, 12)."""
         return torch.from_numpy(recording.signal.std(axis=0))[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
@@ -73,7 +73,7 @@ class AnyLeads(Spread):
         return fewer
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """Return the spread of the model's leads, shape (1, leads)."""
+        """Return the spread of the model's leads. The shape is (1, leads)."""
         return super().transform(recording)[:, [LEADS.index(lead) for lead in self.leads]]
 
 

@@ -76,8 +76,8 @@ def size_of(state: dict[str, torch.Tensor], what: str) -> str:
     matching = [size for size, numbers in SIZES.items() if numbers.dim == dim]
     if not matching:
         raise BadModel(
-            f"{what}: tokens of length {dim}; expected one of {', '.join(str(numbers.dim) for numbers in SIZES.values())}. "
-            f"A checkpoint of this model has the target encoder's weights under 'model', named 'target_encoder.*'."
+            f"{what}: the embedding width is {dim}; expected one of {', '.join(str(numbers.dim) for numbers in SIZES.values())}. "
+            f"Give a checkpoint of the authors, in which the weights under 'model' are named 'target_encoder.*'."
         )
     return matching[0]
 

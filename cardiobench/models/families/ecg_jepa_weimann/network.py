@@ -24,7 +24,10 @@ SIZES = {"XS": Size(192, 8, 4), "S": Size(384, 8, 6), "B": Size(768, 12, 12)}
 
 
 def positions(count: int, dim: int) -> torch.Tensor:
-    """Compute sines (even columns) and cosines (odd columns) of 0 .. count - 1 at dim / 2 wavelengths: (count, dim)."""
+    """Compute sines (even columns) and cosines (odd columns) of 0 .. count - 1 at dim / 2 wavelengths.
+
+    Returns an array (count, dim).
+    """
     wavelengths = 10000 ** (torch.arange(0, dim, 2, dtype=torch.float64, device="cpu") / dim)
     angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] / wavelengths
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
@@ -59,7 +62,10 @@ class EcgJepaWeimann(nn.Module):
         self.norm = nn.LayerNorm(dim, eps=1e-6, bias=False)
 
     def with_register(self, signal: torch.Tensor) -> torch.Tensor:
-        """Encode a signal (B, 12, 5000) as the register token followed by 200 tokens: (B, 201, dim)."""
+        """Encode a signal (B, 12, 5000) as the register token followed by 200 tokens.
+
+        Returns an array (B, 201, dim).
+        """
         tokens = self.patch_embed(signal) + self.pos_embed
         tokens = torch.cat([self.registers.expand(len(tokens), -1, -1), tokens], dim=1)
         for block in self.blocks:

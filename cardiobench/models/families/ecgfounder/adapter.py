@@ -85,7 +85,7 @@ def prepare(
 
 
 def prepare_one(signal: np.ndarray, fs: float, variant: str = "filtered") -> np.ndarray:
-    """Prepare lead I of a recording like `prepare` for the single-lead network, (P, 1, 5000)."""
+    """Prepare lead I of a recording like `prepare` for the single-lead network. Returns an array (P, 1, 5000)."""
     return prepare(signal[:, :1], fs, variant)
 
 

@@ -85,7 +85,7 @@ class EchoFMEncoder(ClipEncoder):
     """EchoFM on the first 32 frames of a clip."""
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Prepare a clip for the network: uint8 (1, 32, 224, 224, 3)."""
+        """Prepare a clip for the network. Returns uint8 (1, 32, 224, 224, 3)."""
         return prepared(recording.frames)[None]
 
 

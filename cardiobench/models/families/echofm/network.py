@@ -56,17 +56,26 @@ class EchoFM(nn.Module):
         return self.norm(tokens)
 
     def tokens(self, clips: torch.Tensor) -> torch.Tensor:
-        """Encode clips (N, 3, 32, 224, 224) as the authors' latent: tokens without the class token, (N, 8*196, dim)."""
+        """Encode clips (N, 3, 32, 224, 224) as the authors' latent: tokens without the class token.
+
+        Returns an array (N, 8*196, dim).
+        """
         return self.encoded(clips)[:, 1:]
 
     def phases(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Pool tokens (N, 8*196, dim) to one token of the cardiac phase per eighth of the clip, (N, 8, dim)."""
+        """Pool tokens (N, 8*196, dim) to one token of the cardiac phase per eighth of the clip.
+
+        Returns an array (N, 8, dim).
+        """
         times = tokens.unflatten(1, (TIMES, PLACES)).flatten(0, 1)
         asked = torch.cat([self.decoder_prj_cls_token.expand(len(times), -1, -1), times], dim=1)
         return self.prj_norm(self.decoder_block(asked))[:, 0].unflatten(0, (len(tokens), TIMES))
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Map clips (N, 3, 32, 224, 224) in [0, 1] to their published embedding, the mean of the tokens, (N, dim)."""
+        """Map clips (N, 3, 32, 224, 224) in [0, 1] to their published embedding, the mean of the tokens.
+
+        Returns an array (N, dim).
+        """
         return self.tokens(clips).mean(dim=1)
 
 

@@ -91,7 +91,7 @@ class EchoPrimeEncoder(ClipEncoder):
     native_details: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Prepare a clip for the network: uint8 (1, 17, 224, 224, 3)."""
+        """Prepare a clip for the network. Returns uint8 (1, 17, 224, 224, 3)."""
         return prepared(recording.frames)[None]
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:

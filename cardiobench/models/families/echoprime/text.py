@@ -59,7 +59,7 @@ class EchoPrimePrompts(ClipEncoder):
         self.text_network.float().eval().requires_grad_(False)
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Prepare a clip for the network: uint8 (1, 17, 224, 224, 3)."""
+        """Prepare a clip for the network. Returns uint8 (1, 17, 224, 224, 3)."""
         return prepared(recording.frames)[None]
 
     @torch.no_grad()

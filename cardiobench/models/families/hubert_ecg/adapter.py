@@ -57,7 +57,9 @@ def preprocessed(signal: np.ndarray, fs: float, present: Sequence[int] | slice =
 
 
 def flattened(window: np.ndarray) -> np.ndarray:
-    """Flatten a window (2500, leads) at 500 Hz to one signal at 100 Hz, lead after lead: (500 x leads,).
+    """Flatten a window (2500, leads) at 500 Hz to one signal at 100 Hz, lead after lead.
+
+    Returns an array (500 x leads,).
 
     The low-pass filter of the decimation runs across the boundaries of leads, as in the original code.
     """

@@ -61,7 +61,7 @@ def prepare(signal: np.ndarray, fs: float, seconds: float = 10.0, present: Seque
 
 
 def one_token(network: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor:
-    """Return the vector of each part (N, dim) as its only token, (N, 1, dim)."""
+    """Return the vector of each part (N, dim) as its only token. The shape is (N, 1, dim)."""
     return network(parts)[:, None]
 
 

@@ -82,7 +82,10 @@ class MerlVitTiny(nn.Module):
         return tokens
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Encode a signal (B, 12, 5000) as the normalised mean token, as in the authors' code, (B, 192)."""
+        """Encode a signal (B, 12, 5000) as the normalised mean token, as in the authors' code.
+
+        Returns an array (B, 192).
+        """
         return self.norm(self.tokens(signal).mean(1))
 
 

@@ -118,7 +118,7 @@ class PanEchoVectors(torch.nn.Module):
         return self.network(normalised(clips))
 
     def tokens(self, clips: torch.Tensor) -> torch.Tensor:
-        """Encode prepared clips as the last feature map of each image, (N, 16, 7, 7, 768)."""
+        """Encode prepared clips as the last feature map of each image. Returns an array (N, 16, 7, 7, 768)."""
         return self.network.maps(normalised(clips))
 
 
@@ -146,7 +146,7 @@ class PanEchoEncoder(ClipEncoder):
         ]
 
     def transform(self, recording: Clip | list[Clip]) -> torch.Tensor:
-        """Prepare the clips of a recording, or clips from `cut`, uint8 (clips, 16, 224, 224, 3)."""
+        """Prepare the clips of a recording, or clips from `cut`. Returns uint8 (clips, 16, 224, 224, 3)."""
         clips = recording if isinstance(recording, list) else self.cut(recording)
         return torch.stack([prepared(np.ascontiguousarray(clip.frames[..., ::-1])) for clip in clips])
 

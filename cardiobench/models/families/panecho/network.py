@@ -32,7 +32,10 @@ class PanEcho(nn.Module):
         return maps.movedim(1, -1).unflatten(0, (len(clips), -1))
 
     def outputs(self, embeddings: torch.Tensor) -> torch.Tensor:
-        """Encode embeddings (N, 768) as the outputs of the heads before any activation, in the order of `HEADS`: (N, 58)."""
+        """Encode embeddings (N, 768) as the outputs of the heads before any activation, in the order of `HEADS`.
+
+        Returns an array (N, 58).
+        """
         return torch.cat([self.get_submodule(f"{head.name}_head")(embeddings) for head in HEADS], dim=1)
 
 

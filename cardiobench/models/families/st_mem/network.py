@@ -54,7 +54,7 @@ class StMem(nn.Module):
         return self.with_separators(signal, leads)[:, :, 1:-1].flatten(1, 2)
 
     def representation(self, signal: torch.Tensor, leads: Sequence[int] = range(LEADS)) -> torch.Tensor:
-        """Encode a signal as a single token, the normalised mean of all patches as published, (B, 1, 768)."""
+        """Encode a signal as one token (B, 1, 768), the normalised mean of all patches as published."""
         return self.norm(self.tokens(signal, leads).mean(1, keepdim=True))
 
     forward = tokens

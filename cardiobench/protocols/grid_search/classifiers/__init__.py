@@ -21,7 +21,7 @@ class Fitted(Protocol):
     """A trained classifier."""
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
-        """Return class probabilities, (n, classes)."""
+        """Return class probabilities. The shape is (n, classes)."""
         ...
 
 
@@ -31,7 +31,9 @@ class Classifier(Protocol):
     def predict_proba_grid(
         self, features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
     ) -> list[np.ndarray]:
-        """Return the probabilities of each split's held-out rows for all parameters, (params, valid, classes).
+        """Return the probabilities of each split's held-out rows for all parameters.
+
+        The shape is (params, valid, classes).
 
         A single call for all splits, so that a classifier can share work between parameters and splits.
         """

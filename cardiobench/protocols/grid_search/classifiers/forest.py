@@ -25,7 +25,7 @@ class Forest:
 def predict_proba_grid(
     features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
 ) -> list[np.ndarray]:
-    """Return the probabilities of each split's held-out rows, (params, valid, classes)."""
+    """Return the probabilities of each split's held-out rows. The shape is (params, valid, classes)."""
     features = features.astype(np.float32)
     depths = list(dict.fromkeys(point["max_depth"] for point in params))
     n_trees = max(point["n_estimators"] for point in params)

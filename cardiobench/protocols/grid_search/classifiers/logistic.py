@@ -24,7 +24,7 @@ class Logistic:
     path: LogisticPath
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
-        """Return class probabilities, (n, classes)."""
+        """Return class probabilities. The shape is (n, classes)."""
         return self.path.probabilities(features)[0, 0]
 
     @property
@@ -36,7 +36,7 @@ class Logistic:
 def predict_proba_grid(
     features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
 ) -> list[np.ndarray]:
-    """Return the probabilities of each split's held-out rows, (params, valid, classes).
+    """Return the probabilities of each split's held-out rows. The shape is (params, valid, classes).
 
     With several params the fits stop at `SEARCH_TOLERANCE`, which is precise enough for choosing among them.
     """

@@ -30,18 +30,18 @@ class Network:
     std: np.ndarray
 
     def standardise(self, features: np.ndarray) -> np.ndarray:
-        """Return standardised features, (n, d) float32."""
+        """Return standardised features. The array is float32 (n, d)."""
         return ((features - self.mean) / self.std).astype(np.float32)
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
-        """Return class probabilities, (n, classes)."""
+        """Return class probabilities. The shape is (n, classes)."""
         return self.model.predict_proba(self.standardise(features)).astype(np.float64)
 
 
 def predict_proba_grid(
     features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
 ) -> list[np.ndarray]:
-    """Return the probabilities of each split's held-out rows, (params, valid, classes)."""
+    """Return the probabilities of each split's held-out rows. The shape is (params, valid, classes)."""
     return [
         np.stack([fit(features[train], labels[train], point, seed).predict_proba(features[valid]) for point in params])
         for train, valid in splits

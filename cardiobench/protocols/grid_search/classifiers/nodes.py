@@ -12,7 +12,7 @@ def largest_depth(depths: Sequence[int | None]) -> int | None:
 
 
 def predict_at_depths(trees: Sequence[Any], features: np.ndarray, depths: Sequence[int | None]) -> list[np.ndarray]:
-    """Return the class shares of each row's node at each depth, (n, trees, classes) each.
+    """Return the class shares of each row's node at each depth. Each has the shape (n, trees, classes).
 
     A tree cut at a depth has the same distribution as a tree grown to that depth: scikit-learn grows depth first, so
     only random choices between equally good splits, or of features, are made in another order.

@@ -34,7 +34,7 @@ class Tree:
 def predict_proba_grid(
     features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
 ) -> list[np.ndarray]:
-    """Return the probabilities of each split's held-out rows, (params, valid, classes)."""
+    """Return the probabilities of each split's held-out rows. The shape is (params, valid, classes)."""
     features = features.astype(np.float32)
     return [_of_split(features, labels, split, params, seed) for split in splits]
 

@@ -44,7 +44,7 @@ class Boosted:
 def predict_proba_grid(
     features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
 ) -> list[np.ndarray]:
-    """Return the probabilities of each split's held-out rows, (params, valid, classes)."""
+    """Return the probabilities of each split's held-out rows. The shape is (params, valid, classes)."""
     rounds = {
         depth: max(point["n_estimators"] for point in params if point["max_depth"] == depth)
         for depth in dict.fromkeys(point["max_depth"] for point in params)

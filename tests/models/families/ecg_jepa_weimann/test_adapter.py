@@ -27,7 +27,7 @@ def test_size_of_weimann_by_its_weights(tmp_path, name):
 
 def test_unpublished_size_of_weimann_is_refused(tmp_path):
     torch.save({"model": {"target_encoder.norm.weight": torch.ones(100)}}, tmp_path / "ecg_jepa_weimann.pt")
-    with pytest.raises(BadModel, match="tokens of length 100; expected one of 192, 384, 768"):
+    with pytest.raises(BadModel, match="the embedding width is 100; expected one of 192, 384, 768"):
         load("kweimann/ECG-JEPA", tmp_path)
 
 
