@@ -34,7 +34,7 @@ def contents(
     Digests are kept in the user's cache under the hints of the recordings.
 
     Args:
-        dataset: The dataset.
+        dataset: Dataset whose recordings can be read.
         numbers: Rows of its frame, (n,).
         reread: Whether to read recordings even if their digests are known.
         advance: Function called with the number of finished recordings.

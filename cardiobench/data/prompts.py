@@ -58,7 +58,7 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
     Classification: class -> texts. Regression: {"templates": texts with `<#>` for the number}.
 
     Args:
-        task: The task.
+        task: Task with classes, or with a number to fill in.
         file: JSON file in the format of `prompts.json`, or a clone of the repository of the echo benchmark or of MERL,
             which replaces the dataset's own prompts.
 

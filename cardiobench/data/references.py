@@ -54,7 +54,7 @@ def unlabelled_units(rows: pd.DataFrame, task: Task, labelled: pd.Series) -> pd.
 
     Args:
         rows: All rows of the dataset, without the recordings.
-        task: The task.
+        task: Task whose labels may be absent.
         labelled: Ids of the labelled units.
 
     Returns:

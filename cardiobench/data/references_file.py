@@ -53,7 +53,7 @@ class References:
     """References of a task.
 
     Attributes:
-        task: Task.
+        task: Task whose labels the table holds.
         table: Id, patient_id, split, y_true and columns of groups, one row per labelled unit of any split.
         unlabelled: Id, patient_id and split of the units without a label.
         release: Release from which they were made; None if unknown.

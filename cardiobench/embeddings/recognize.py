@@ -49,7 +49,7 @@ def recognize(store: EmbeddingStore, rows: pd.DataFrame, contents: Contents, *, 
     fingerprint, even if size and modification time of its file were restored.
 
     Args:
-        store: The store.
+        store: Embeddings of one model and dataset, with the hints of their recordings.
         rows: `id`, `fingerprint` and `hint` of recordings with unique ids.
         contents: Function that reads recordings and returns their digests.
         by_content: Whether hints are not trusted, so that the content of every recording is read.

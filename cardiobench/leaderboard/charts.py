@@ -36,7 +36,7 @@ class Point:
         name: Model and protocol.
         kind: One of `KINDS`.
         place: Place, or a substitute text.
-        score: Score.
+        score: Score in the units of the table.
         interval: Interval; empty if unknown.
         floor: Floor; NaN if unknown.
         flops: FLOPs per recording; NaN if unknown.

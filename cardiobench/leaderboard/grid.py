@@ -48,7 +48,7 @@ class BoardTable:
     """Table with columns and cells.
 
     Attributes:
-        columns: Columns.
+        columns: Headings, with their types and widths.
         rows: Cells of each row, one per column.
     """
 

@@ -31,7 +31,7 @@ def encode(encoder: Encoder, parts: "torch.Tensor", *, gradients: bool = False) 
     """Return the vectors of parts, (N, dim), or (N, T, dim) for an encoder that keeps tokens.
 
     Args:
-        encoder: Encoder.
+        encoder: Encoder whose output is checked.
         parts: Parts (N, ...) on the device of the encoder.
         gradients: Whether to bypass decorators of `encode` that disable gradients.
 

@@ -92,7 +92,7 @@ def read_files(
 
     Args:
         paths: CSV or Parquet files.
-        task_name: Name of the task.
+        task_name: Task that all files answer.
         references: Path of a reference file; None to use the data.
         data_dir: Folder with raw data, if no references are given.
         allow_missing: Whether units may lack predictions.

@@ -301,7 +301,7 @@ def compare_samples(
     """Compare two predictions for the same rows by the primary number of a metric.
 
     Args:
-        metric: Metric.
+        metric: Metric whose primary number is compared.
         first: Rows of one prediction.
         second: Rows of the other.
         clusters: Patients of the rows.

@@ -52,7 +52,7 @@ class Figure:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_cycles_are_freed_at_the_end_of_the_block_and_the_collector_is_as_before(enabled):
+def test_block_frees_cycles_and_restores_the_collector(enabled):
     before = gc.isenabled()
     gc.enable() if enabled else gc.disable()
     try:

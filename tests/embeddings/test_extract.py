@@ -298,7 +298,7 @@ def test_error_of_an_item_ahead_reaches_the_caller_in_its_turn():
         next(ahead)
 
 
-def test_closed_iterator_waits_for_the_item_ahead_so_that_its_source_can_be_closed():
+def test_closed_iterator_releases_its_source():
     def items():
         for number in range(9):
             time.sleep(0.05)

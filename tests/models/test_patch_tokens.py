@@ -53,7 +53,7 @@ def clip(frames, height, width):
     return Clip(values, np.arange(frames), frames)
 
 
-def test_times_rows_and_columns_are_averaged_to_sixteen_times_seven_by_seven():
+def test_large_grids_of_tokens_are_averaged():
     recording = clip(64, 14, 21)
     encoder = RecordingTokens(Clips(16))
     assert (encoder.parts, encoder.grid, encoder.dim) == (4, (4, 7, 7), 3)

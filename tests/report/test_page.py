@@ -193,7 +193,7 @@ def test_page_fits_a_phone(browser, report):
     page.close()
 
 
-def test_analyses_are_shown_with_their_task_and_damaged_ones_named(page):
+def test_damaged_analyses_are_named(page):
     text = page.content()
     assert "few shot" in text and "its figure cannot be drawn" in text
     assert (

@@ -81,7 +81,7 @@ def test_warning_is_shown_once_with_its_models():
     assert tables.warning_lines(results) == ["tmed2/as: few", "tmed2/as: odd (a probe)"]
 
 
-def test_absent_classes_are_one_warning_and_tasks_of_a_dataset_are_its_name():
+def test_warnings_shared_by_results_are_joined():
     absent = ("no scored row is PSAX", "shared", "no scored row is PLAX")
     seen = [
         result(

@@ -58,7 +58,7 @@ def test_unknown_number_is_shown_as_recorded():
     assert skill(known) == pytest.approx((0.52 - 0.28) / (1 - 0.28))
 
 
-def test_number_without_facts_has_the_direction_of_its_result_and_no_unit():
+def test_number_without_facts_has_the_direction_of_its_result():
     for higher, arrow in ((True, "↑"), (False, "↓")):
         unknown = of_elsewhere(numbers={}, higher_is_better=higher)
         assert formatting.metric_name(unknown) == f"within_ten {arrow}"

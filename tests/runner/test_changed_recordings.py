@@ -81,7 +81,7 @@ def noise(release, plan, number):
     return tuple(chosen["id"])
 
 
-def test_replaced_recordings_are_encoded_again_with_equal_size_and_time(config, release, tmp_path, capsys):
+def test_replaced_recording_is_encoded_again_despite_its_old_size(config, release, tmp_path, capsys):
     first = encode(config)
     assert planned(config).complete
     replaced = noise(release, planned(config), 12)

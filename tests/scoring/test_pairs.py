@@ -74,7 +74,7 @@ def replace_answers(found):
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_no_pair_and_no_score(count):
+def test_models_without_a_score_have_no_pair(count):
     found = decide_pairs(list("ab")[:count], np.full(count, np.nan), [differences(np.zeros(count), 0.1)], [True])
     assert [one.text for one in found.places] == ["1"] * count and found.pairs == 0
     unknown = decide_pairs(["a", "b"], np.full(2, np.nan), [differences([np.nan, np.nan], np.nan)], [True])

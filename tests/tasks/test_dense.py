@@ -169,7 +169,7 @@ def test_identical_predictions_are_collapsed():
     assert result.collapsed and result.verdict.word != "above the floor"
 
 
-def test_absent_structure_is_left_out_and_no_pixel_size_gives_no_distance():
+def test_structure_absent_from_both_masks_is_left_out():
     scorer = DenseScorer(SEGMENTATION, with_volumes=False)
     cavity = np.where(BOX == 1, BOX, 0)
     scorer.update(label("p0", mask=cavity, spacing=None), cavity)
@@ -204,7 +204,7 @@ def scored(perfect):
 
 
 @pytest.mark.slow
-def test_perfect_masks_of_phantoms_give_dice_1_distance_0_and_the_ejection_fraction(perfect):
+def test_perfect_masks_of_phantoms_have_perfect_numbers(perfect):
     result = scored(perfect)
     assert result.score.value == 1 and result.overall["hausdorff95"].value == 0
     same = {result.overall[key].value for key in ("ef_mae", "ef_mae_largest", "ef_oracle_mae")}

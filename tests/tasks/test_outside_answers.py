@@ -159,7 +159,7 @@ def test_mean_of_members_can_be_outside():
     assert aggregate(data, output)["y_pred"].tolist() == ["A2C"]
 
 
-def test_unequal_patients_and_groups_and_comparison():
+def test_outside_answers_are_compared_like_wrong_answers():
     rng = np.random.default_rng(3)
     labels = list(rng.choice(BINARY.classes, 300))
     patients = [f"p{n}" for n in rng.integers(0, 60, 300)]

@@ -17,7 +17,7 @@ def draw_curves(curves: Mapping[str, Curves], model: ModelAnswers, label: str) -
 
     Args:
         curves: Kind of answers -> its curves, the answers as given first.
-        model: Model.
+        model: Answers on the test set, for the title.
         label: Class.
     """
     title = [f"{model.name}, {model.protocol}", f"n = {len(model.test.truth)}, {model.test.clusters.count} patients"]

@@ -28,7 +28,7 @@ class Tested:
     """Comparison of the chosen model with another candidate on the test patients.
 
     Attributes:
-        task: Task.
+        task: Task on whose test patients both were compared.
         other: Name of the other candidate.
         pair: Comparison, as in `cardiobench compare`.
         first: Whether the chosen model is the first of the pair.

@@ -15,8 +15,8 @@ class CellGrid:
     Attributes:
         box: Letterbox of the frame.
         window: Window as fractions of the letterboxed square.
-        rows: Number of rows.
-        columns: Number of columns.
+        rows: Number of cells from top to bottom.
+        columns: Number of cells from left to right.
     """
 
     box: Letterbox

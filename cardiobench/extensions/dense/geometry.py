@@ -18,8 +18,8 @@ class Window:
     Attributes:
         left: Left edge.
         top: Top edge.
-        width: Width.
-        height: Height.
+        width: Distance from the left to the right edge.
+        height: Distance from the top to the bottom edge.
         residual: Largest distance between even division of the rectangle and measured positions, in frame pixels.
     """
 

@@ -19,7 +19,7 @@ class Structure:
     Attributes:
         depth: Mapping from parameter name to depth: 0 before the first block, k in block k or directly after it,
             `blocks` + 1 after the last block.
-        blocks: Number of blocks.
+        blocks: Number of blocks that the network repeats.
         called: Names of the called modules, without those whose weights another module reads directly.
     """
 

@@ -15,7 +15,7 @@ class CurveSet:
     """Learning curves of one task.
 
     Attributes:
-        task: Task.
+        task: Name of the task, `dataset/target`.
         tables: Mapping from curve name to rows of the record's `curve` table.
         curves: Comparable curves with at least two points, which share patients and draws with the first, in record
             order.

@@ -29,9 +29,9 @@ class TaskFloors:
     """Floors of one task metric.
 
     Attributes:
-        task: Task.
+        task: Task whose ranking metric has the floors.
         metric: Key of the ranking metric.
-        higher_is_better: Whether higher values are better.
+        higher_is_better: Direction of the metric.
         n: Number of test units, with their class counts in `classes`.
         classes: Mapping from class to number of test units; empty for regression.
         floors: Mapping with `best_uninformed`, `best_constant` and `train_constant`.

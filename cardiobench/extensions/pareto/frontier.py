@@ -25,7 +25,7 @@ class CostTable:
     """Models of one task and protocol.
 
     Attributes:
-        task: Task.
+        task: Name of the task, `dataset/target`.
         protocol: Protocol and variant.
         entries: Results in descending order of rank.
         table: One row per result: model, value, low, high, n_patients, flops, parameters, width, bytes, network

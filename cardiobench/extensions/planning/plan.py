@@ -68,7 +68,7 @@ class PlannedSize:
     """Number of patients for one question.
 
     Attributes:
-        question: Question.
+        question: What the study is to show, in words.
         assumed: Assumptions.
         patients: Number of patients; None if more than are searched.
     """

@@ -58,7 +58,7 @@ class Trained:
 
     Attributes:
         network: Network with the weights of its best epoch.
-        epoch: Number of that epoch, from 1.
+        epoch: That epoch, counted from 1.
         quality: Quality on the held-out rows at that epoch (`TrainingObjective.quality`).
     """
 

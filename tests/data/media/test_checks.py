@@ -125,7 +125,7 @@ def test_wrong_sampling_rate_is_remarked(ecgs, factor, share):
     assert np.mean(["sampling rate" in names(replace(ecg, fs=factor * ecg.fs)) for ecg in some]) >= share
 
 
-def test_gap_states_leads_and_time_and_silent_end_is_no_gap(ecgs):
+def test_gap_states_its_leads_and_time(ecgs):
     (remark,) = remarks_on(changed(ecgs[0], constant(3, 8, [6, 7])), "ecg", thorough=False)
     assert (remark.check, remark.detail) == ("gap", "V1, V2 constant from 3 to 7.99 s")
     assert remark.value == pytest.approx(4.99) and remark.severity == pytest.approx(4.99 / 0.5)

@@ -49,7 +49,7 @@ def adopt_with(table, folder, place, *flags):
 
 
 @pytest.mark.slow
-def test_150_ecgs_of_five_formats_are_adopted_after_one_refusal_and_scored(tmp_path, capsys):
+def test_folder_of_five_formats_is_adopted_and_scored(tmp_path, capsys):
     table = write_hospital(tmp_path / "aufnahmen")
     table.to_excel(tmp_path / "befunde.xlsx", index=False)
     request = (tmp_path / "aufnahmen", tmp_path / "befunde.xlsx", tmp_path / "own")

@@ -107,7 +107,7 @@ def test_unusable_tables_are_refused(refused, columns, said):
     assert re.search(said, refused(**columns))
 
 
-def test_missing_and_damaged_recordings_are_refused_with_counts_unless_allowed(hospital, tmp_path, capsys):
+def test_unreadable_recordings_are_refused_unless_allowed(hospital, tmp_path, capsys):
     folder = tmp_path / "broken"
     folder.mkdir()
     names = list(hospital[0]["id"])

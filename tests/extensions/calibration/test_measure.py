@@ -61,7 +61,7 @@ def test_too_few_patients_of_a_class_have_no_interval():
     assert not np.isnan(found["calibration_slope"].value) and not np.isnan(found["brier"].low)
 
 
-def test_equal_or_separating_answers_have_no_slope_and_no_curve():
+def test_calibration_is_undefined_for_equal_or_separating_answers():
     truth, given, clusters = rows()
     constant = calibration(truth, np.full(len(truth), 0.3), clusters)
     assert np.isnan(constant["calibration_slope"].value) and "undefined" in constant["calibration_slope"].reason

@@ -76,7 +76,7 @@ def test_gold_standard_equals_the_release(answered, gold, tmp_path):
     assert answered[NETWORK].expected == 827
 
 
-def test_people_have_a_score_with_verdict_and_no_auroc(answered):
+def test_doctors_are_scored_without_auroc(answered):
     references = readings.references().table
     for reader, metric in ((NETWORK, "auroc_macro"), (DOCTORS[0], "multilabel_f1")):
         result = score(answered[reader], references, ResultContext(resamples=50))

@@ -12,7 +12,7 @@ def made(**chosen):
     return protocol("cross_validation", RunConfig(options={"cross_validation": chosen}))
 
 
-def test_option_is_set_and_recorded_and_a_word_is_a_list_of_one():
+def test_option_of_one_word_is_recorded_as_a_list():
     found = made(grouped=True, search="flat", sizes=["XS", "S"], classifiers="tree")
     assert (found.grouped, found.search, found.sizes, found.classifiers) == (True, "flat", ("XS", "S"), ("tree",))
     assert found.get_params()["grouped"] is True

@@ -134,7 +134,7 @@ def test_tables_have_label_n_patients_coverage_verdict_and_note(paper, results):
     assert "\n{}[b] c" in table, "a row that starts with a bracket"
 
 
-def test_figures_are_vectors_with_n_and_interval_in_the_caption(paper):
+def test_captions_of_vector_figures_state_their_numbers(paper):
     texts, pictures = paper
     assert len(pictures) == 3 and all(file.read_bytes().startswith(b"%PDF") for file in pictures)
     captions = re.findall(r"\\caption\{(.*)\}\n", texts["figures.tex"])

@@ -93,7 +93,7 @@ def test_score_of_a_site_is_that_of_its_rows(home):
     assert "no prediction interval: 2 sites" in found[0].reason and found[0].summary is not None
 
 
-def test_small_sites_and_sites_of_one_class_are_stated_and_left_out(home):
+def test_sites_that_cannot_be_scored_are_named(home):
     answers = predictions_of(entry(home))
     frame = answers.frame
     place = np.where(frame["y_true"] == "sick", "ill", "mixed")

@@ -81,7 +81,7 @@ def test_sensitivity_needs_more_patients_for_a_rare_class():
     assert rare == pytest.approx(5 * even, rel=0.03)
 
 
-def test_at_least_ten_patients_and_no_endless_search():
+def test_search_for_a_size_is_bounded():
     se = lambda n: 1 / math.sqrt(n)  # noqa: E731
     assert patients_for_half_width(se, 5) == 10 and patients_for_half_width(se, 1e-6) is None
 

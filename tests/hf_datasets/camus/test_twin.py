@@ -35,7 +35,7 @@ def test_three_split_lists_partition_the_patients(raw):
     assert sorted(name for names in lists for name in names) == [f"patient{number:04d}" for number in range(1, 9)]
 
 
-def test_sequences_run_from_diastole_to_systole_and_masks_give_the_ejection_fraction(raw):
+def test_masks_of_a_sequence_give_its_ejection_fraction(raw):
     for folder in sorted((raw / "database_nifti").iterdir()):
         fractions = set()
         for view in ("2CH", "4CH"):

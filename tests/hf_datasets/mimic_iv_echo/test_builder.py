@@ -233,7 +233,7 @@ def test_kinds_of_recordings_follow_from_their_headers(raw):
     assert catalog.builder("mimic_iv_echo").table(raw).frame["recording"].iloc[0] == "unread"
 
 
-def test_release_without_measurements_has_records_and_no_labels(raw):
+def test_release_without_measurements_has_no_labels(raw):
     (raw / "structured-measurement.csv.gz").unlink()
     (raw / "echo-study-list.csv").write_text("subject_id,study_id,study_datetime\n10000032,90000001,x\n")
     source = open_dataset("mimic_iv_echo", raw)

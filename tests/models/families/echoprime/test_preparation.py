@@ -22,7 +22,7 @@ def test_clips_equal_the_published_code():
     check_clips("prep_echoprime_clip", prepared, 0.025)
 
 
-def test_sections_phenotypes_and_views_of_echoprime_are_the_published_ones():
+def test_tables_of_echoprime_are_the_published_ones():
     published = json.loads((FOLDER / "echoprime_names.json").read_text(encoding="utf-8"))
     assert {section: list(names) for section, names in PHENOTYPES.items()} == published["section_to_phenotypes"]
     assert list(PHENOTYPES) == list(published["section_to_phenotypes"])
