@@ -67,7 +67,7 @@ class GroupEqualities:
         task: Name of the task.
         number: Facts about the ranking metric.
         unit: Unit of the label.
-        margin: Largest difference that counts as equal, with its source.
+        margin: Largest difference that counts as equal.
         equalities: Judgements.
         problems: Results that cannot be used.
         generated: Whether the recordings are generated.
