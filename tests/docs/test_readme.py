@@ -1,0 +1,73 @@
+"""Check the README: its Python example prints what it shows, its commands exist, and its links and numbers hold."""
+
+import contextlib
+import io
+import re
+import shlex
+import tomllib
+
+import pytest
+
+from cardiobench.core.extensions import contributions
+from tests.printed import accept
+
+NEEDS_EXTENSIONS = pytest.mark.skipif("paper" not in contributions("profiles"), reason="its extension is not here")
+BLOCK = re.compile(r"```(bash|python|text)\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def readme(root):
+    """Return the text of the README."""
+    return (root / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_python_example_prints_what_is_shown(readme, tmp_path, monkeypatch):
+    """Run the example here: modules that other tests have imported are not imported again."""
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall(readme)
+    place = next(number for number, (language, _) in enumerate(blocks) if language == "python")
+    (_, code), (language, shown) = blocks[place : place + 2]
+    assert language == "text" and len(code.splitlines()) == 5
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert [line.split() for line in printed.getvalue().splitlines()] == [line.split() for line in shown.splitlines()]
+
+
+def test_home_of_the_manual_shows_results_of_the_readme(readme, root):
+    home = (root / "docs" / "index.md").read_text(encoding="utf-8")
+    shown = [line for line in BLOCK.findall(home)[2][1].splitlines() if "probe" in line]
+    assert shown and all(line.split() in [one.split() for one in readme.splitlines()] for line in shown)
+
+
+@NEEDS_EXTENSIONS
+def test_commands_of_the_readme_exist(readme, root):
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"`make ([\w-]+)`", readme))
+    assert targets >= {"demo", "test", "docs"}
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+    commands = re.findall(r"`(cardiobench [^`]+)`", readme)
+    assert len(commands) >= 2
+    for command in commands:
+        accept(tuple(shlex.split(command)))
+    (launch,) = re.findall(r"^accelerate launch -m cardiobench\.eval (.*?)\s+#", readme, re.MULTILINE)
+    accept(("cardiobench", "eval", *shlex.split(launch)))
+    (extras,) = re.findall(r'pip install -c constraints\.txt -e "\.\[(.*)\]"', readme)
+    known = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert set(extras.split(",")) <= set(known)
+
+
+def test_readme_fits_a_screen_with_one_picture(readme, root):
+    assert len(readme.splitlines()) <= 90 and readme.count("![") == 1
+    for link in re.findall(r"\]\(([^)#]+)\)", readme):
+        assert link.startswith("https://") or (root / link).exists(), link
+
+
+@NEEDS_EXTENSIONS
+def test_scores_of_trained_networks_are_those_of_the_manual(readme, root):
+    (table,) = re.findall(r"## Trained networks\n.*?```text\n(.*?)```", readme, re.DOTALL)
+    pages = (root / "docs/real_networks.md", root / "cardiobench/extensions/random_twin/docs.md")
+    known = " ".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
+    numbers = re.findall(r"\d+\.\d\d", table)
+    assert len(numbers) >= 9 and all(number in known for number in numbers)
