@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 TextVectors = Mapping[tuple[str, ...], "np.ndarray"]
-"""Texts of one call of `encode_text` -> their unit vectors, float64 (n, dim)."""
+"""Texts of one call of `encode_text` -> their unit vectors (n, dim) in float64."""
 NO_TEXTS: TextVectors = MappingProxyType({})
 
 

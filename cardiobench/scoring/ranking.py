@@ -76,7 +76,7 @@ class TaskScore:
     """One model on one task.
 
     Attributes:
-        score: The score.
+        score: Value of the metric that ranks models.
         dataset: Dataset of the task; patients of different datasets differ.
         patients: Patients, P.
         moved: Derivative of the score with respect to the weight of each patient, (P,).

@@ -41,7 +41,7 @@ class DeclaredDataset(CardioBuilder):
     """A dataset whose spec was read from a file.
 
     Attributes:
-        FILE: The file.
+        FILE: Path of its `dataset.yaml`.
         DECLARED: Content of that file.
     """
 

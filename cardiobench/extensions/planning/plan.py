@@ -83,7 +83,7 @@ class StudyPlan:
     """Plan of a study.
 
     Attributes:
-        task: Task.
+        task: Task that the study is to answer.
         number: Facts about the metric.
         margin: What is known about its margin.
         sizes: Numbers of patients.

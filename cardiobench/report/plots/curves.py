@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 Points = tuple[np.ndarray, np.ndarray]
-"""x and y of the points of a polyline, (m,) each."""
+"""x and y of the points of a polyline. Each has the shape (m,)."""
 NO_POINTS: Points = (np.empty(0), np.empty(0))
 MAX_STEPS = 100  # Number of steps above which a curve is simplified; its area is preserved.
 BINS = 15  # Number of equal bins (low, high] of the probability, as for the calibration error.

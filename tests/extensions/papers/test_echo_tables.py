@@ -23,7 +23,7 @@ def rows(grid):
     return {label: dict(zip(grid.head[1:], cells, strict=True)) for block in grid.blocks for label, cells in block}
 
 
-def test_best_and_second_follow_direction_and_ties():
+def test_best_follows_the_direction_of_the_metric():
     cells = [GridCell(str(value), value) for value in (3.0, 1.0, 2.0, 1.0)] + [GridCell()]
     assert [cell.place for cell in mark_best(cells, higher_is_better=False)] == [0, 1, 2, 1, 0]
     assert [cell.place for cell in mark_best(cells, higher_is_better=True)] == [1, 0, 2, 0, 0]
