@@ -96,10 +96,14 @@ class Number:
         """Format a value for display with its unit; "undefined" has none."""
         return self.text(value, decimals) + ("" if math.isnan(value) else f" {self.shown_unit(label_unit)}".rstrip())
 
+    def difference_unit(self, label_unit: str = "") -> str:
+        """Return the displayed unit of a difference of two values, given that of the label; percentages differ by points."""
+        return self.shown_unit(label_unit).replace("%", "points")
+
     def difference(self, value: float, label_unit: str = "", decimals: int = 2) -> str:
-        """Format a difference of two values, such as a margin, with its unit; percentages differ by points."""
-        unit = self.shown_unit(label_unit).replace("%", "points")
-        return self.text(value, decimals) + ("" if math.isnan(value) else f" {unit}".rstrip())
+        """Format a difference of two values, such as a margin, with its unit."""
+        unit = "" if math.isnan(value) else self.difference_unit(label_unit)
+        return f"{self.text(value, decimals)} {unit}".rstrip()
 
     def possible(self, value: float) -> bool:
         """Return whether a value is in the range; True for NaN."""

@@ -167,9 +167,8 @@ def _beside(result: ScoreResult, tail: str, found: Comparison | str) -> Beside:
         return Beside(result, f"{head}not compared with {tail}: {found}", failed=True)
     text = f"{head}{WORDS[found.outcome]} {tail}"
     if found.outcome != "too few to say":
-        metric = f"{found.metric_name} {found.labels}".rstrip()
-        ends = f"[{found.text(found.low)}, {found.text(found.high)}]"
-        text += f"; difference in {metric}: {found.text(found.difference)} {ends}, p = {tables.p_value(found.p_adjusted)}".replace(
+        metric = f"{found.metric} {found.labels}".rstrip()
+        text += f"; difference in {metric}: {found.difference_text}, p = {tables.p_value(found.p_adjusted)}".replace(
             "= <", "<"
         )
     return Beside(result, text)

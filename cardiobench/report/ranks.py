@@ -101,7 +101,7 @@ def _score(ranking: Ranking, model: str) -> str:
 
 
 def rank_notes(rankings: Sequence[Ranking]) -> list[str]:
-    """Return sentences on models that lack tasks of a ranking."""
+    """Return sentences on models that lack tasks of a ranking, and on those that are placed by their answers only."""
     notes = []
     for one in rankings:
         for name, lacking in one.lacking.items():
@@ -109,18 +109,27 @@ def rank_notes(rankings: Sequence[Ranking]) -> list[str]:
             notes.append(
                 f"{one.protocol}, {one.number.key}: {name} lacks {len(lacking)} of {len(one.tasks)} tasks ({first_n(lacking)}) {effect}"
             )
+        if names := one.standings.placed_by_answers():
+            notes.append(
+                f"{one.protocol}, {one.number.key}: {first_n(names)} are placed by their answers, because refits on other training "
+                "patients are not known: a better place means that these answers are better, not that the model is"
+            )
     return notes
 
 
 def outcome(pair: Pair) -> str:
     """Return the better model, the equivalence margin, or the detectable difference."""
     comparison = pair.comparison
+
+    def difference(value: float) -> str:
+        return comparison.number.difference(value, comparison.unit)
+
     texts = {
         "a": f"{pair.a} is better",
         "b": f"{pair.b} is better",
         "answers differ": "these two sets of answers differ",
-        "equivalent": f"equivalent within {comparison.text(comparison.margin or 0.0)}",
-        "undecided": f"undecided (could have seen {comparison.text(comparison.detectable)})",
+        "equivalent": f"equivalent within {difference(comparison.margin or 0.0)}",
+        "undecided": f"undecided (could have seen {difference(comparison.detectable)})",
     }
     return texts.get(pair.better, pair.better) + ("" if pair.family else ", exploratory")
 
@@ -130,7 +139,8 @@ def pair_rows(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
     rows = []
     for pair in pairs:
         comparison = pair.comparison
-        cells = (pair.a, pair.b, comparison.text(comparison.difference), comparison.ends)
+        difference = comparison.number.difference(comparison.difference, comparison.unit)
+        cells = (pair.a, pair.b, difference, comparison.ends)
         rows.append((*_named(pair), *cells, tables.p_value(pair.adjusted), outcome(pair)))
     return rows
 

@@ -48,6 +48,17 @@ def interval(estimate: Estimate, result: ScoreResult) -> str:
     return ends(estimate.low, estimate.high, result)
 
 
+def difference(value: float, result: ScoreResult) -> str:
+    """Format a difference of two values of the ranking metric with its unit; percentages differ by points."""
+    return result.number().difference(value, result.unit)
+
+
+def difference_with_ends(value: float, low: float, high: float, result: ScoreResult) -> str:
+    """Format a difference with the ends of its interval and its unit."""
+    unit = result.number().difference_unit(result.unit)
+    return f"{number(value, result)} [{number(low, result)}, {number(high, result)}] {unit}".rstrip()
+
+
 def ends(low: float, high: float, result: ScoreResult) -> str:
     """Format the ends of a 95 % interval; "none" if they are undefined."""
     return "none" if math.isnan(low) else f"{number(low, result)} – {number(high, result)}"
@@ -63,15 +74,15 @@ def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
     gap = breakdown.gap
     if math.isnan(gap.value):
         return f"no gap: {gap.reason}"
-    text = f"gap {number(gap.value, result)}"
+    text = f"gap {difference(gap.value, result)}"
     if not math.isnan(gap.expected):
         text += f", {number(gap.expected, result)} expected, excess {number(gap.excess, result)}, p = {p_value(gap.p_adjusted)}".replace(
             "= <", "<"
         )
     if not math.isnan(gap.low):
         first, second = breakdown.values
-        ends = f"[{number(gap.low, result)}, {number(gap.high, result)}]"
-        text += f"; {first} minus {second}, beyond what their mix explains: {number(gap.difference, result)} {ends}"
+        ends = difference_with_ends(gap.difference, gap.low, gap.high, result)
+        text += f"; {first} minus {second}, beyond what their mix explains: {ends}"
     return text + ("; a difference" if gap.shown else "; no difference shown")
 
 

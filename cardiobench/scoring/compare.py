@@ -116,7 +116,7 @@ class Comparison:
         rows = [
             (first, self.text(self.a), ""),
             (second, self.text(self.b), ""),
-            ("difference", self.text(self.difference), self.ends),
+            (", ".join(filter(None, ("difference", self._points))), self.text(self.difference), self.ends),
         ]
         about = "".join(f", {text}" for text in (self.labels, self.scope) if text)
         return PrintedTable(f"{self.task}, {units}{about}", (self.metric_name, "score", "95 % CI"), rows)
@@ -160,8 +160,13 @@ class Comparison:
         """The outcome with its numbers as text."""
         if self.outcome == "too few to say":
             return self._words
-        ends = f"{self.text(self.difference)} [{self.text(self.low)}, {self.text(self.high)}] {self._unit}".rstrip()
-        return f"{self._words}; difference {ends}"
+        return f"{self._words}; difference {self.difference_text}"
+
+    @property
+    def difference_text(self) -> str:
+        """Difference with its 95 % interval and unit as text."""
+        ends = f"[{self.text(self.low)}, {self.text(self.high)}]"
+        return f"{self.text(self.difference)} {ends} {self._points}".rstrip()
 
     @property
     def _words(self) -> str:
@@ -173,22 +178,23 @@ class Comparison:
                 return f"these two sets of answers differ, in favour of {self.names[not higher]}"
             case "equivalent":
                 of = "these two sets of answers are " if self.covers == ANSWERS else ""
-                return f"{of}equivalent within ±{self.text(self.margin or 0.0)} {self._unit}".rstrip()
+                return f"{of}equivalent within ±{self.number.difference(self.margin or 0.0, self.unit)}"
             case "undecided":
-                seen = f"{self.text(self.detectable)} {self._unit}".rstrip()
+                seen = self.number.difference(self.detectable, self.unit)
                 return f"undecided, only differences above about {seen} are usually seen with these {self.n_patients} patients"
         if self.n_patients >= MIN_PATIENTS and self.labels:
             return f"too few to say: {self.labels}"
         return f"too few to say: {self.n_patients} patients, {MIN_PATIENTS} needed"
 
     @property
-    def _unit(self) -> str:
-        return self.number.shown_unit(self.unit)
+    def _points(self) -> str:
+        return self.number.difference_unit(self.unit)
 
     @property
     def metric_name(self) -> str:
         """Name of the metric with its unit and direction."""
-        return " ".join(filter(None, (self.metric, self._unit, "↑" if self.higher_is_better else "↓")))
+        unit = self.number.shown_unit(self.unit)
+        return " ".join(filter(None, (self.metric, unit, "↑" if self.higher_is_better else "↓")))
 
     @property
     def ends(self) -> str:

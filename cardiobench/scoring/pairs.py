@@ -80,6 +80,11 @@ class Standings:
         at = self.names.index(one), self.names.index(other)
         return any(bool(each.answers_only[at]) for each in self.differences)
 
+    def placed_by_answers(self) -> list[str]:
+        """Return the models that are better or worse than another by their answers only, in the order of their places."""
+        apart = np.any([each.answers_only for each in self.differences], axis=0) & (self.better | self.better.T)
+        return [place.model for place in self.places if apart[self.names.index(place.model)].any()]
+
     def sentence(self, one: str, other: str) -> str:
         """Return which of two models is better, and by which correction."""
         at = self.names.index(one), self.names.index(other)

@@ -145,7 +145,7 @@ class Reason:
         seldom = information.p_value < LEVEL
         adjusted = f"; that is too often for {self._strictness()}, {_p_text(self.p)} adjusted" if seldom else ""
         constant = "; a constant would be closer" if self.evidence.numbers and self._constant_is_closer() else ""
-        seen = self.number.with_unit(DETECTABLE * self.evidence.estimate.se, self.unit)
+        seen = self.number.difference(DETECTABLE * self.evidence.estimate.se, self.unit)
         what = "refits on permuted labels" if information.refitted else "permutations of the same answers over patients"
         return (
             f"the score is reached in {_of_hundred(information.p_value)} of 100 {what} "

@@ -144,15 +144,28 @@ def test_one_class_is_unranked_and_twins_marked(results):
     [
         ("a", "suite-1", "org/a is better"),
         ("b", "", "org/b is better, exploratory"),
-        ("equivalent", "suite-1", "equivalent within 2.00"),
-        ("undecided", "suite-1", "undecided (could have seen 11.00)"),
+        ("equivalent", "suite-1", "equivalent within 2.00 points"),
+        ("undecided", "suite-1", "undecided (could have seen 11.00 points)"),
         ("too few to say", "", "too few to say, exploratory"),
     ],
 )
 def test_statements_about_two_models_follow_the_rules(better, family, text):
-    comparison = SimpleNamespace(margin=0.02, detectable=0.11, text=load_metric("f1_macro").numbers["f1_macro"].text)
+    comparison = SimpleNamespace(margin=0.02, detectable=0.11, unit="", number=load_metric("f1_macro").primary)
     pair = SimpleNamespace(a="org/a", b="org/b", better=better, family=family, comparison=comparison)
     assert ranks.outcome(pair) == text
+
+
+def test_models_that_are_placed_by_their_answers_are_named(results):
+    """Check that a place without the refits of the models is said to be one of answers."""
+    assert not ranks.rank_notes(ranks.compare_all_pairs(collect([results]).entries)[2]), "models that do not train"
+    for path, _ in collect([results]).files:
+        found = ScoreResult.load(path)
+        save_scored(dataclasses.replace(found, refits=None), pd.read_parquet(predictions_path(path)), path)
+    pairs, _, rankings = ranks.compare_all_pairs(collect([results]).entries)
+    assert any("these two sets of answers differ" in row[-1] for row in ranks.pair_rows(pairs))
+    (note,) = ranks.rank_notes(rankings)
+    assert note.startswith("probe, mae: org/one, org/two, org/bad are placed by their answers")
+    assert all(row[4].endswith(" points") for row in ranks.pair_rows(pairs)), "ejection fractions differ by points"
 
 
 def test_masks_of_two_models_are_ranked_by_their_patients(tmp_path):

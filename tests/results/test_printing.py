@@ -108,7 +108,8 @@ def test_comparison_prints_both_scores_the_difference_and_the_outcome():
     ]
     assert lines[2].startswith("predictions (a)") and lines[2].split()[-1] == f"{comparison.a:.2f}"
     assert lines[4].split() == [
-        "difference",
+        "difference,",
+        "points",
         f"{comparison.difference:.2f}",
         f"{comparison.low:.2f}",
         "–",
@@ -118,7 +119,7 @@ def test_comparison_prints_both_scores_the_difference_and_the_outcome():
     assert "np." not in repr(comparison) + str(comparison)
     assert comparison.sentence.startswith(
         "these two sets of answers differ, in favour of predictions (a); difference -"
-    ) and comparison.sentence.endswith(" %")
+    ) and comparison.sentence.endswith(" points")
     assert "in favour of predictions (b)" in str(compared("phantom_echo/ef", 0.3, 0.95))
 
 
@@ -127,7 +128,7 @@ def test_shares_in_percent_with_limits_of_the_data():
     assert f"{100 * comparison.a:.2f}" in str(comparison) and "f1_macro % ↑" in str(comparison)
     assert "undecided, only differences above about " in str(
         comparison
-    ) and "% are usually seen with these 60 patients" in str(comparison)
+    ) and "points are usually seen with these 60 patients" in str(comparison)
     corrected = replace(comparison, p_value=0.011, p_adjusted=0.11)
     assert "p = 0.011, 0.11 after the correction for its family: " in str(corrected)
 

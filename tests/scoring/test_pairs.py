@@ -65,7 +65,11 @@ def test_metrics_are_corrected_together_and_opposite_results_are_no_decision():
 
 def test_answers_without_refits_are_called_answers():
     found = replace_answers(differences([0.0, 0.1], 0.02))
-    text = decide_pairs(["a", "b"], np.zeros(2), [found], [True]).sentence("a", "b")
+    standings = decide_pairs(["a", "b"], np.zeros(2), [found], [True])
+    text = standings.sentence("a", "b")
+    assert standings.placed_by_answers() == ["b", "a"]
+    equal = replace_answers(differences([0.0, 0.0], 0.02))
+    assert decide_pairs(["a", "b"], np.zeros(2), [equal], [True]).placed_by_answers() == []
     assert text.startswith("the answers of b and of a differ") and "is better" not in text
 
 

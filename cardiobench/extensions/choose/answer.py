@@ -61,7 +61,7 @@ class Tested:
         return (
             self.task,
             self.other,
-            f"{one.text(difference)} ({one.metric_name})",
+            f"{one.number.difference(difference, one.unit)} ({one.metric})",
             interval,
             p_value(self.pair.adjusted),
             words.get(self.outcome, self.outcome),
@@ -222,7 +222,7 @@ def _comparison(choice: ModelChoice) -> list[str]:
         apart = (
             f"{leader} scored best, which is too little evidence to tell it apart from {', '.join(others)}"
             if others
-            else f"{leader} was better than every other candidate"
+            else _best_alone(choice, leader)
         )
         every = "all pairs and metrics" if len(choice.decision.rankings) > 1 else "all pairs"
         found = [f"On {sizes}, {apart} ({every} corrected together by Holm's method, level 0.05)."]
@@ -235,6 +235,14 @@ def _comparison(choice: ModelChoice) -> list[str]:
         why = "chosen as the cheapest of them" if len(best) > 1 else "chosen"
         found.append(f"{choice.chosen.name} was {why} ({_price(choice.chosen)}).")
     return found
+
+
+def _best_alone(choice: ModelChoice, leader: str) -> str:
+    """Say that a model is better than all others, or only its answers if the refits of some are not known."""
+    standings = choice.decision.standings
+    if standings and any(standings.of_answers(leader, name) for name in standings.names if name != leader):
+        return f"the answers of {leader} were better than those of every other candidate, without covering other training patients"
+    return f"{leader} was better than every other candidate"
 
 
 def _price(one: Candidate) -> str:
@@ -259,7 +267,7 @@ def _on_test(choice: ModelChoice) -> list[str]:
             f"Compared with the other candidates on the same test patients, it was {apart} (p-values corrected for all pairs of a task by Holm's method)."
         )
         said += [
-            f"On {one.task}, {one.other} was better by {one.pair.comparison.text(abs(one.ends[0]))} ({one.pair.comparison.metric_name}), p = {p_value(one.pair.adjusted)}.".replace(
+            f"On {one.task}, {one.other} was better by {one.pair.comparison.number.difference(abs(one.ends[0]), one.pair.comparison.unit)} ({one.pair.comparison.metric}), p = {p_value(one.pair.adjusted)}.".replace(
                 "= <", "<"
             )
             for one in better

@@ -16,6 +16,7 @@ from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.families import margin
 from cardiobench.scoring.pairs import correct, not_worse_p_value
+from cardiobench.scoring.refits import ANSWERS
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.fronts import pareto_front
 
@@ -30,7 +31,8 @@ class CostTable:
         entries: Results in descending order of rank.
         table: One row per result: model, value, low, high, n_patients, flops, parameters, width, bytes, network
             (whether it has one), front, p_value (of non-inferiority, corrected for all models and tables), not_worse (None if
-            unknown) and timing.
+            unknown), answers_only (whether refits on other training patients are not known, so that not_worse is about the
+            answers) and timing.
         margin: Equivalence margin; None if no suite predefines one.
         problems: Models that could not be compared with the best.
     """
@@ -71,13 +73,15 @@ def _cost_table(task: str, protocol: str, group: Sequence[ResultEntry], resample
     ordered = sorted(
         group, key=lambda entry: (-sign * np.nan_to_num(entry.result.score.value, nan=-sign * np.inf), entry.setting)
     )
-    p_values, problems = list[float](), []
-    for entry in ordered:
+    p_values, answers_only, problems = [math.nan], [False], []
+    for entry in ordered[1:]:
         try:
-            best = entry is ordered[0]
-            p_values.append(math.nan if best else p_not_worse(_compared(ordered[0], entry, resamples)))
+            found = _compared(ordered[0], entry, resamples)
+            p_values.append(p_not_worse(found))
+            answers_only.append(found.covers == ANSWERS)
         except CardioBenchError as error:
             p_values.append(math.nan)
+            answers_only.append(False)
             problems.append(Problem(str(entry.path), "not compared", str(error), f"{entry.setting}, {task}"))
     table = pd.DataFrame([_row(entry) for entry in ordered])
     flops = np.where(table["network"], table["flops"], 0.0)
@@ -88,7 +92,7 @@ def _cost_table(task: str, protocol: str, group: Sequence[ResultEntry], resample
         task,
         protocol,
         tuple(ordered),
-        table.assign(front=front, p_value=p_values),
+        table.assign(front=front, p_value=p_values, answers_only=answers_only),
         known,
         tuple(problems),
     )

@@ -25,6 +25,7 @@ no operations. **Not worse than the best**: the 90 % interval of the paired diff
 of all models and tables of this page corrected together (Holm). If every model were worse by the margin, noise alone would mark one of them in at most 5 % of such pages.
 """
 WORDS = {True: "yes", False: "not shown", None: "not known"}
+BY_ANSWERS = ", by these answers: other training patients are not covered"
 
 
 def write_costs(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
@@ -58,7 +59,7 @@ def section(table: CostTable, image: str) -> str:
     if table.margin is None:
         bound = f"No suite predefines a margin for {first.metric}, so non-inferiority is not tested."
     else:
-        bound = f"Margin: {tables.number(table.margin, first)}."
+        bound = f"Margin: {tables.difference(table.margin, first)}."
     return "\n".join([
         f"## {tables.markdown_text(table.task)}, {tables.markdown_text(table.protocol)}",
         "",
@@ -72,7 +73,7 @@ def section(table: CostTable, image: str) -> str:
 def _cells(table: CostTable, number: int) -> tuple[str, ...]:
     result, row = table.entries[number].result, table.table.iloc[number]
     known = None if pd.isna(row["not_worse"]) else bool(row["not_worse"])
-    marks = "yes" if row["front"] else "no", WORDS[known]
+    marks = "yes" if row["front"] else "no", WORDS[known] + BY_ANSWERS * bool(known and row["answers_only"])
     return (
         str(result.model["name"]),
         tables.number(result.score.value, result),

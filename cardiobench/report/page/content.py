@@ -163,7 +163,7 @@ def widest_gap(result: ScoreResult) -> str:
     gap, column = gaps[name].gap, name.replace("_", " ")
     if not (worst := tables.worst_group(gaps[name], result)):
         return f"{column}: no gap"
-    value, expected = (tables.number(number, result) for number in (gap.value, gap.expected))
+    value, expected = tables.difference(gap.value, result), tables.number(gap.expected, result)
     return f"{column}: {worst} worst, gap {value} ({expected} expected), p = {tables.p_value(gap.p_adjusted)}"
 
 

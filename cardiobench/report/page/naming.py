@@ -52,10 +52,8 @@ def tooltip(cell: ScoreCell) -> str:
 
 
 def _difference(result: ScoreResult) -> str:
-    low, value, high = (
-        tables.number(x, result) for x in (result.verdict.low, result.verdict.difference, result.verdict.high)
-    )
-    return f"{value} [{low}, {high}]"
+    found = result.verdict
+    return tables.difference_with_ends(found.difference, found.low, found.high, result)
 
 
 def score_row(entry: ResultEntry) -> dict[str, Any]:
@@ -196,7 +194,7 @@ def _other_gap(name: str, gap: Gap, result: ScoreResult) -> str:
     """Return the gap of another number than the score: one of the result, or a share such as the false negative rate."""
     number = result.number(name) if name in result.overall else Number(name, None, unit="fraction")
     p = f"p = {tables.p_value(gap.p_adjusted)}".replace("= <", "<")
-    return f"{name}: {number.with_unit(gap.value, result.unit)}, {number.text(gap.expected)} expected, {p}"
+    return f"{name}: {number.difference(gap.value, result.unit)}, {number.text(gap.expected)} expected, {p}"
 
 
 def difference_text(breakdown: Breakdown, result: ScoreResult) -> str:
@@ -205,8 +203,7 @@ def difference_text(breakdown: Breakdown, result: ScoreResult) -> str:
     if math.isnan(gap.low):
         return ""
     first, second = breakdown.values
-    value, low, high = (tables.number(x, result) for x in (gap.difference, gap.low, gap.high))
-    return f"{first} minus {second}: {value} [{low}, {high}]"
+    return f"{first} minus {second}: {tables.difference_with_ends(gap.difference, gap.low, gap.high, result)}"
 
 
 def indented_json(tree: Any) -> str:

@@ -13,6 +13,7 @@ from cardiobench.core import plugins
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.choose import command
+from cardiobench.extensions.choose.answer import paragraph
 from cardiobench.extensions.choose.candidates import _validation
 from cardiobench.extensions.choose.constraints import Constraints, needed_leads
 from cardiobench.extensions.choose.run import choose
@@ -202,6 +203,17 @@ def test_better_model_is_chosen_at_any_cost(results, tmp_path):
     save(results, tmp_path, "lab/best", COSTS["lab/large"], skill=0.95)
     choice, _ = choose([results], task=TASK)
     assert choice.decision.best == ("lab/best",) and choice.chosen.name == "lab/best"
+
+
+def test_best_answers_without_refits_are_no_better_model(results, tmp_path):
+    path = save(results, tmp_path, "lab/best", COSTS["lab/large"], skill=0.95)
+    assert "lab/best was better than every other candidate" in paragraph(choose([results], task=TASK)[0])
+    found = ScoreResult.load(path)
+    answers, held = load_predictions(found, predictions_path(path)), load_validation(found, path)
+    save_scored(replace(found, refits=None), answers, path, held)
+    said = paragraph(choose([results], task=TASK)[0])
+    assert "the answers of lab/best were better than those of every other candidate, without covering" in said
+    assert "lab/best was better" not in said
 
 
 def test_text_and_json_output_agree(results, capsys):

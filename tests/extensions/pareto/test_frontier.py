@@ -76,7 +76,8 @@ def test_page_names_models_and_draws_figure(collection, tmp_path):
     files, problems = write_costs(collection, tmp_path)
     text = files[0].read_text("utf-8")
     assert not problems and all(f"lab/{name}" in text for name in ("large", "small", "wasteful", "free", "old"))
-    assert "not applicable" in text and "not measured" in text and "Margin: 2.00" in text
+    assert "not applicable" in text and "not measured" in text and "Margin: 2.00 points" in text
+    assert "yes, by these answers: other training patients are not covered" in text, "results without refits"
     assert {path.suffix for path in files} == {".md", ".csv", ".png", ".svg"} and all(path.is_file() for path in files)
 
 
