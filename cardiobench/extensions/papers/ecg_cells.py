@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data import catalog
+from cardiobench.extensions.papers.comparable import is_comparable
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import ScoreResult
 
@@ -28,7 +29,7 @@ BEST = "best"
 
 
 def all_cells(results: Sequence[ScoreResult], *, best: bool = False) -> pd.DataFrame:
-    """Return one row per cross-validation result of real recordings.
+    """Return one row per cross-validation result on the recordings of the paper, as they were released.
 
     Args:
         results: Results of any protocols.
@@ -42,7 +43,7 @@ def all_cells(results: Sequence[ScoreResult], *, best: bool = False) -> pd.DataF
     """
     rows = {}
     for number, result in enumerate(results):
-        if result.protocol != "cross_validation" or result.generated or result.input_condition:
+        if result.protocol != "cross_validation" or not is_comparable(result):
             continue
         dataset, _, label = result.task.partition("/")
         options, score = result.options, result.score
@@ -67,11 +68,12 @@ def all_cells(results: Sequence[ScoreResult], *, best: bool = False) -> pd.DataF
 
 
 def is_of_patients(record: AnalysisResult) -> bool:
-    """Return whether an analysis covers one model and no phantom or synthetic twin."""
+    """Return whether an analysis covers one model and all patients of datasets that are no phantom or synthetic twin."""
     known = catalog.list_datasets()
     names = [dataset["name"] for dataset in record.datasets]
     generated = any(name in known and catalog.spec(name).generated for name in names)
-    return len(record.models) == 1 and not generated and not any(dataset.get("twin") for dataset in record.datasets)
+    other = any(dataset.get("twin") or dataset.get("limit") is not None for dataset in record.datasets)
+    return len(record.models) == 1 and not generated and not other
 
 
 def best_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pandas as pd
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
 from cardiobench.extensions.papers.anchors import PublishedScore, human_ceilings, published_scores
+from cardiobench.extensions.papers.comparable import is_comparable
 from cardiobench.extensions.papers.floor_table import task_floors
 from cardiobench.report.grid import NONE, Block, Grid, GridCell, mark_best
 from cardiobench.report.overview import ranked
@@ -41,7 +42,9 @@ VIEWED = (
 NOTE = (
     "MAE in the label's unit (lower is better), macro F1 in % (higher is better). Bold: best, underlined: second, among ours "
     "and among the published ones by themselves. ∅ collapsed: one answer to everything; S: the dataset was in the pretraining data; "
-    "† one class in the test set: its F1, in no ranking. Floor: " + FLOOR_MEANING + ". People: agreement of "
+    "† one class in the test set: its F1, in no ranking; ◔ recordings of the test set are missing, in no ranking. Floor: "
+    + FLOOR_MEANING
+    + ". People: agreement of "
     "readers in other studies and settings, never the ceiling. Published: as printed, on the authors' own run. "
     "Family: models of echocardiograms, of biomedical images, or of any images; ●: reads videos."
 )
@@ -111,11 +114,11 @@ def echo_grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | N
 
 
 def own_results(layout: Layout, results: Sequence[ScoreResult]) -> list[ScoreResult]:
-    """Return the results that appear in a table."""
+    """Return the results that appear in a table: those on the recordings of the paper, as they were released."""
     return [
         result
         for result in results
-        if result.protocol in layout.protocols and result.task in layout.tasks and not result.generated
+        if result.protocol in layout.protocols and result.task in layout.tasks and is_comparable(result)
     ]
 
 
@@ -284,9 +287,11 @@ def _number(task: str, value: float) -> str:
 def _ours(result: ScoreResult | None) -> GridCell:
     if result is None or math.isnan(result.score.value):
         return GridCell("–" if result is None else "undefined")
+    incomplete = result.expected is not None and result.scored < result.expected
     marks = "∅" * result.collapsed + "S" * bool(result.seen_in_pretraining) + "†" * (not ranked(result))
+    marks += "◔" * incomplete
     factor = result.number().factor
-    value = round(factor * result.score.value, 2) if ranked(result) else math.nan
+    value = round(factor * result.score.value, 2) if ranked(result) and not incomplete else math.nan
     return GridCell(f"{_number(result.task, published_quantity(result))} {marks}".strip(), value)
 
 

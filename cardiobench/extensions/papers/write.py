@@ -38,7 +38,8 @@ def write_tables(collection: Collection, out: Path) -> tuple[list[Path], list[Pr
     ecg = ecg_grids(best_cells(results), records)
     if not echo and not ecg:
         raise MissingData(
-            "no result belongs in a table of the papers, which would contain only published numbers. "
+            "no result belongs in a table of the papers, which shows results on all patients of a release; without any it would "
+            "contain only published numbers. "
             "Use `--layout latex` for tables of your own tasks."
         )
     tables = {

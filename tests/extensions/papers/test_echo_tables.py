@@ -16,7 +16,8 @@ from tests.results.test_formatting import result
 
 def zero_shot(model, task, value, **more):
     metric = {"metric": "mae", "higher": False, "unit": "%"} if task.endswith("/ef") else {}
-    return dataclasses.replace(result(value, model, task, **metric, **more), protocol="zero_shot")
+    made = result(value, model, task, **metric, **more)
+    return dataclasses.replace(made, protocol="zero_shot", coverage={"scored": 100, "expected": 100})
 
 
 def rows(grid):
@@ -67,7 +68,8 @@ def test_models_are_grouped_by_family_and_videos_are_marked():
 
 
 def paper_variant(made, variant):
-    return dataclasses.replace(made, model={**made.model, "revision": "r1", "preprocessing": {"variant": variant}})
+    model = {**made.model, "revision": "r1", "preprocessing": {"variant": variant}}
+    return dataclasses.replace(made, model=model, coverage={"scored": 100, "expected": 100})
 
 
 def test_table_2_has_nine_columns_and_the_change_from_table_1():
@@ -111,6 +113,29 @@ def test_generated_and_one_class_results_are_left_out():
     views = rows(echo_tables.echo_grids([one_class], floor=lambda task: 0.0)[2])
     assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].text == "98.06 †", "2 x 0.962 / 1.962"
     assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].place == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "facts"),
+    [
+        ("dataset", {"limit": 60}),
+        ("dataset", {"overlays": "masked"}),
+        ("dataset", {"local": True}),
+        ("model", {"condition": "leads=I"}),
+    ],
+)
+def test_results_on_other_recordings_are_not_beside_published_scores(part, facts):
+    whole = zero_shot("a", "camus/ef", 1.0)
+    other = dataclasses.replace(whole, **{part: {**getattr(whole, part), **facts}})
+    assert echo_tables.own_results(echo_tables.LAYOUTS[0], [whole, other]) == [whole]
+
+
+def test_incomplete_results_are_marked_and_not_ranked():
+    whole, part = zero_shot("a", "camus/ef", 9.0), zero_shot("b", "camus/ef", 1.0)
+    part = dataclasses.replace(part, coverage={"scored": 99, "expected": 100})
+    table = rows(echo_tables.echo_grids([whole, part], floor=lambda task: 0.0)[0])
+    assert table["b (zero_shot)"]["camus/ef ↓"].text == "1.00 ◔" and table["b (zero_shot)"]["camus/ef ↓"].place == 0
+    assert table["a (zero_shot)"]["camus/ef ↓"].place == 1
 
 
 def test_people_are_below_the_floor_in_task_metric():
