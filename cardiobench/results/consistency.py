@@ -64,6 +64,9 @@ def _of_facts(result: ScoreResult) -> Iterator[str]:
         yield f"it is written as a result of rules {FIRST_RULES} and says that it was scored by rules {result.rules}"
     if (NOT_SEEN in result.warnings) != result.given_embeddings:
         yield f"'{NOT_SEEN}' is {'not ' * result.given_embeddings}among its warnings, and it was loaded by {result.model.get('loaded_by')}"
+    for name, breakdown in result.groups.items():
+        if not math.isnan(breakdown.gap.low) and len(breakdown.values) != 2:
+            yield f"{name}: a difference of two groups, and it has {len(breakdown.values)}"
     if result.dataset.get("twin") and not result.generated:
         yield "it is of a synthetic twin, and says that its recordings were not generated"
     if told := reason_given(result.model, [result.task.partition("/")[2]], result.task):
@@ -133,6 +136,8 @@ def _of_gap(gap: Gap) -> Iterator[str]:
 
 def _of_breakdown(breakdown: Breakdown) -> Iterator[str]:
     defined = {name: one.value for name, one in breakdown.values.items() if not math.isnan(one.value)}
+    if len(defined) < 2 and not math.isnan(breakdown.gap.value):
+        yield f"gap {breakdown.gap.value:g} of {len(defined)} groups"
     gap = max(defined.values()) - min(defined.values()) if len(defined) > 1 else breakdown.gap.value
     if not (math.isnan(breakdown.gap.value) or _equal(breakdown.gap.value, gap)):
         yield f"gap {breakdown.gap.value:g} of scores that lie {gap:g} apart"

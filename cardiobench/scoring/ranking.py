@@ -201,7 +201,7 @@ def _score(answers: TableAnswers, metric: Metric) -> TaskScore:
     answers = fill_missing(answers, worst=True)
     sample, classes = answers.sample(), len(answers.task.classes)
     found = score_task(metric, sample, answers.patients, classes, answers.task.dataset)
-    if answers.refits is None:
+    if answers.refits is None or not answers.refits.vary:  # Equal answers are not those of other draws.
         return found
     chosen = comparable_labels(sample.y_true, Clusters.of(answers.patients)) if sample.multilabel else np.zeros(0, bool)
     samples = (one.sample() for one in answers.of_refits())

@@ -43,7 +43,13 @@ def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **change
             "limit": None,
         },
         "model": {"name": MODEL, "revision": "f" * 40, "loaded_by": "a rule", "preprocessing": {"fs": 500}},
-        "groups": {"sex": Breakdown({"F": Estimate(0.7, 0.6, 0.8, 60, 60)}, Gap(0.1, 0.08, 0.02, 0.3, 0.3), "F")},
+        "groups": {
+            "sex": Breakdown(
+                {"F": Estimate(0.7, 0.6, 0.8, 60, 60), "M": Estimate(0.8, 0.7, 0.9, 52, 52)},
+                Gap(0.1, 0.08, 0.02, 0.3, 0.3),
+                "F",
+            )
+        },
         "seen_in_pretraining": None,
         "warnings": ("a sentence for the reader",),
         "stamp": {

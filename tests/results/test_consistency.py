@@ -68,7 +68,16 @@ CONTRADICTIONS = {
     ),
     "an excess that is none": group(result(), gap=Gap(0.1, 0.08, 0.08, 0.3, 0.3)),
     "a gap difference outside its interval": group(result(), gap=Gap(math.nan, difference=0.1, low=0.2, high=0.3)),
-    "a worst group that is none": group(result(), worst="M"),
+    "a gap of a single group": group(
+        result(), values={"F": result().groups["sex"].values["F"]}, gap=Gap(0.2), worst="F"
+    ),
+    "a difference of two groups that are not there": group(
+        result(), values={}, gap=Gap(math.nan, difference=0.1, low=0.0, high=0.3)
+    ),
+    "a difference of two groups by older rules": replace(
+        group(result(), values={}, gap=Gap(math.nan, difference=0.1, low=0.0, high=0.3)), rules=ScoreResult.rules - 1
+    ),
+    "a worst group that is none": group(result(), worst="X"),
     "a worst case better than the score": result(bounds=Bounds(3, 0.8, 0.9), coverage={"scored": 119, "expected": 122}),
     "missing answers that are none": result(bounds=Bounds(3, 0.6, 0.8)),
 }

@@ -9,6 +9,7 @@ from scipy import stats
 from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, TRAINING_SEEDS, Refits
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.ranking import rank_models
 from cardiobench.scoring.refits import Variation, variation_of_results
 from cardiobench.stats.paired import UNKNOWN, students, with_refits
 from cardiobench.stats.variability import mean_over_tasks, paired_refit_spread
@@ -95,6 +96,9 @@ def test_sets_of_answers_are_compared_without_refits_of_both(change):
     assert found.sentence.startswith("these two sets of answers differ, in favour of near; difference -")
     assert "is better" not in f"{found}{found.sentence}{found!r}"
     assert "answers only: other training patients are not covered" in str(found)
+    apart = {"near": first, "far": replace(second, refits=change(second.refits))}
+    (ranking,) = rank_models({(VALUE.name, "probe"): apart})
+    assert ranking.standings.placed_by_answers() == ["near", "far"], "places and sentences agree"
     turned = compare(replace(second, refits=change(second.refits)), first)
     assert "in favour of near" in turned.sentence and turned.covers == "answers"
 

@@ -15,7 +15,7 @@ from cardiobench.scoring.pairs import Outcome
 from cardiobench.scoring.ranks import Pair
 
 EXCLUDED = ("model", "excluded because of")
-SET = ("model", "validation score", "patients needed to tell it apart", *costs.COLUMNS)
+SET = ("model", "validation score", "validation patients needed to tell it apart", *costs.COLUMNS)
 TEST = ("task", "model", "metric", "test score", "95 % CI", "n", "patients", "verdict")
 POINT = ("task", "class", "threshold", "sensitivity", "specificity", "PPV", "NPV", "net benefit", "treat all")
 
@@ -229,7 +229,8 @@ def _comparison(choice: ModelChoice) -> list[str]:
         counts = [f"{name}: {count:,}" for name in others if (count := needed(choice, name)) is not None]
         if counts:
             found.append(
-                f"Patients usually needed to tell them apart, assuming the observed differences: {'; '.join(counts)}."
+                "Validation patients usually needed to tell them apart, assuming the observed differences and as many times more "
+                f"training patients: {'; '.join(counts)}."
             )
     if choice.chosen is not None:
         why = "chosen as the cheapest of them" if len(best) > 1 else "chosen"
