@@ -11,14 +11,19 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+LONGEST_NAME = 1_000
+"""Maximum number of characters of a name in a message."""
+
+
 def first_n(names: Iterable[object], n: int = 5) -> str:
-    """Return the first names, comma-separated, and the number of remaining ones.
+    """Return the first names, comma-separated, and the number of remaining ones; names from files may be very long and are cut.
 
     >>> first_n(range(7))
     '0, 1, 2, 3, 4 and 2 more'
     """
     names = list(names)
-    return ", ".join(map(str, names[:n])) + (f" and {len(names) - n} more" if len(names) > n else "")
+    shown = (text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}…" for text in map(str, names[:n]))
+    return ", ".join(shown) + (f" and {len(names) - n} more" if len(names) > n else "")
 
 
 class CardioBenchError(Exception):

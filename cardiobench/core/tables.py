@@ -311,10 +311,13 @@ def text_of(column: pd.Series) -> pd.Series:
     """Convert cells to text: stripped, whole numbers without a decimal point, "" for null."""
     empty = column.isna()
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_integer_dtype(column.dtype):
-        text = column.astype("Int64").astype(str)
+        whole = "UInt64" if pd.api.types.is_unsigned_integer_dtype(column.dtype) else "Int64"
+        text = column.astype(whole).astype(str)
     elif pd.api.types.is_float_dtype(column.dtype):
         text = column.map(lambda value: str(int(value)) if np.isfinite(value) and value == int(value) else repr(value))
     else:
+        if pd.api.types.infer_dtype(column) == "bytes":
+            column = column.str.decode("utf-8", "replace")
         text = column.astype(str).map(str.strip, na_action="ignore")  # pandas 3 keeps a null.
     return text.astype(object).mask(empty, "") if empty.any() else text.astype(object)
 

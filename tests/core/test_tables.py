@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cardiobench.core import tables
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, first_n
 from cardiobench.core.tables import check_thousands, read_table, separator_of
 from cardiobench.data.tables import read_rows
 
@@ -148,3 +148,20 @@ def test_utf_16_without_its_mark_is_named_with_the_flag(tmp_path, encoding):
     assert len(read_table(tmp_path / "table.csv", encoding=encoding)) == 20
     with pytest.raises(BadData, match="contains a zero byte\\)"):
         read_text(tmp_path, "id;ef\nr0;\0\n")
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts"),
+    [
+        (pd.Series([2**64 - 1, 7], dtype="uint64"), ["18446744073709551615", "7"]),
+        (pd.Series([2**64 - 1, None], dtype="UInt64"), ["18446744073709551615", ""]),
+        (pd.Series([-(2**63), 7], dtype="int64"), ["-9223372036854775808", "7"]),
+        (pd.Series([b" a ", b"\xff", None], dtype=object), ["a", "\ufffd", ""]),
+    ],
+)
+def test_ids_of_any_stored_type_are_texts(cells, texts):
+    assert tables.text_of(cells).tolist() == texts
+
+
+def test_long_names_are_cut_in_messages():
+    assert first_n(["x" * 5000, "y"]) == f"{'x' * 1000}…, y"
