@@ -24,7 +24,7 @@ def entry(path, **more):
 
 def test_widest_gap_names_its_worst_group():
     groups = {"sex": breakdown(0.1), "image_quality": breakdown(0.2, worst="Poor")}
-    said = "image quality: Poor worst, gap 20.00 (8.00 expected), p = 0.8"
+    said = "image quality: Poor worst, gap 20.00 points (8.00 expected), p = 0.8"
     assert widest_gap(result(groups=groups)) == said
     assert minute_row([entry("r.json", groups=groups)])["weak"] == said
     assert widest_gap(result()) == "no groups scored"

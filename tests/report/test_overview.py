@@ -174,5 +174,5 @@ def test_gap_is_shown_with_the_gap_expected_by_chance():
         "0.8",
         False,
     )
-    assert row["difference"] == "F minus M: -10.00 [-25.00, 5.00]"
-    assert row["others"] == "fnr: 20.00 %, 10.00 expected, p = 0.06"
+    assert row["difference"] == "F minus M: -10.00 [-25.00, 5.00] points"
+    assert row["others"] == "fnr: 20.00 points, 10.00 expected, p = 0.06"
