@@ -167,7 +167,7 @@ def _beside(result: ScoreResult, tail: str, found: Comparison | str) -> Beside:
         return Beside(result, f"{head}not compared with {tail}: {found}", failed=True)
     text = f"{head}{WORDS[found.outcome]} {tail}"
     if found.outcome != "too few to say":
-        metric = f"{found.metric} {found.labels}".rstrip()
+        metric = f"{found.metric} {'↑' if found.higher_is_better else '↓'} {found.labels}".rstrip()
         text += f"; difference in {metric}: {found.difference_text}, p = {tables.p_value(found.p_adjusted)}".replace(
             "= <", "<"
         )
