@@ -1,13 +1,15 @@
 """Python API: the functions behind the commands."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields, replace
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, get_type_hints
 
 from cardiobench.core.config import RunConfig, make_config
 from cardiobench.core.errors import BadConfig, MissingData, NoResult
+from cardiobench.core.python_messages import as_arguments, user_errors
 from cardiobench.core.registry import check_names, check_text, unknown_name
 from cardiobench.core.run_options import RunOptions
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from cardiobench.scoring.predictions import Predictions
 
 
+@user_errors
 def evaluate(
     model: "str | Encoder | Sequence[str | Encoder]" = (),
     tasks: str | Sequence[str] = (),
@@ -52,6 +55,12 @@ def evaluate(
     Raises:
         NoResult: The run has no result at all.
         CardioBenchError: The request is wrong.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     results = evaluate("cardiobench/constant", "phantom_ecg/af", "knn", output_dir=folder, cache_dir=folder)
+    >>> results.to_pandas()[["task", "model", "protocol", "metric", "verdict"]].values.tolist()
+    [['phantom_ecg/af', 'cardiobench/constant', 'knn', 'f1_macro', 'no information shown']]
     """
     from cardiobench.models.custom import check_encoder
     from cardiobench.report.evaluation import EvaluationResults
@@ -77,10 +86,34 @@ def evaluate(
     if summary.no_result and summary.is_empty:
         raise NoResult(summary.no_result)
     if summary.no_result:
-        warnings.warn(summary.no_result, stacklevel=2)
+        warnings.warn(as_arguments(summary.no_result), stacklevel=3)
     return EvaluationResults(summary.results, config.output_dir)
 
 
+def _named_options(function: Callable[..., Any]) -> Signature:
+    """Return the signature with the fields of `RunOptions` and their defaults in place of `**options`.
+
+    A default that depends on the machine, such as the cache folder, is shown as `...`.
+    """
+    plain = signature(function)
+    own = [one for one in plain.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    defaults = {one.name: one.default for one in fields(RunConfig)}
+    named = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=... if defaults[name] is MISSING or isinstance(defaults[name], Path) else defaults[name],
+            annotation=kind,
+        )
+        for name, kind in get_type_hints(RunOptions).items()
+    ]
+    return plain.replace(parameters=[*own, *named])
+
+
+evaluate.__signature__ = _named_options(evaluate)  # type: ignore[attr-defined]  # for help() and notebooks
+
+
+@user_errors
 def score(
     predictions: "str | Path | pd.DataFrame",
     task: str,
@@ -109,6 +142,12 @@ def score(
 
     Raises:
         BadPredictions: Ids are missing, unknown or repeated, or values are invalid.
+
+    >>> references = load_references("phantom_ecg/af")
+    >>> predictions = references.query("split == 'test'")[["id"]].assign(y_pred=references["y_true"])
+    >>> result = score(predictions, "phantom_ecg/af", references, model_name="a copy of the labels")
+    >>> result.score.value, result.floor.value, str(result.verdict.word)
+    (1.0, 0.5, 'above the floor')
     """
     from cardiobench.results.context import ResultContext
     from cardiobench.scoring.external_model import describe_model
@@ -128,6 +167,7 @@ def score(
     return score_joined(joined, truth.table, context)
 
 
+@user_errors
 def compare(
     a: "str | Path | pd.DataFrame",
     b: "str | Path | pd.DataFrame",
@@ -152,6 +192,13 @@ def compare(
 
     Raises:
         BadPredictions: The two do not have predictions for the same units of the same task.
+
+    >>> references = load_references("phantom_ecg/af")
+    >>> right = references.query("split == 'test'")[["id"]].assign(y_pred=references["y_true"])
+    >>> always_af = right.assign(y_pred="AF")
+    >>> comparison = compare(right, always_af, "phantom_ecg/af", references, resamples=100)
+    >>> comparison.difference > 0.5
+    True
     """
     from cardiobench.report.contests import read_stored, result_file
     from cardiobench.scoring.compare import compare as compare_joined
@@ -165,6 +212,7 @@ def compare(
     return compare_joined(first, second, **options)
 
 
+@user_errors
 def load_references(task: str, data_dir: str | Path | None = None) -> "pd.DataFrame":
     """Return the references of a task, as written by `cardiobench references`; recordings are not needed.
 
@@ -178,6 +226,11 @@ def load_references(task: str, data_dir: str | Path | None = None) -> "pd.DataFr
 
     Raises:
         MissingData: The tables of the release were not found.
+
+    >>> load_references("phantom_ecg/af")[["id", "patient_id", "split", "y_true"]].head(2)
+             id patient_id  split y_true
+    0  p00001_1     p00001  train     AF
+    1  p00001_2     p00001  train     AF
     """
     from cardiobench.runner.external_predictions import task_references
 
@@ -205,6 +258,7 @@ def _joined(
     return join_external(predictions, references, renewal=renewal, allow_missing=allow_missing)
 
 
+@user_errors
 def load_dataset(
     name: str,
     data_dir: str | Path | None = None,
@@ -229,6 +283,9 @@ def load_dataset(
 
     Raises:
         MissingData: The data is neither local nor on the Hub, or is incomplete.
+
+    >>> load_dataset("phantom_ecg", split="validation").num_rows
+    32
     """
     import datasets
 

@@ -51,7 +51,8 @@ def _print_scores(
     console: Console, title: str, results: Sequence[ScoreResult], is_earlier: Callable[[Record], bool]
 ) -> None:
     ordered = formatting.ordered(list(results))
-    rows = [(*formatting.row(one), formatting.EARLIER if is_earlier(one) else "") for one in ordered]
+    shown = zip(ordered, formatting.tell_apart(ordered), strict=True)
+    rows = [(*formatting.row(named), formatting.EARLIER if is_earlier(one) else "") for one, named in shown]
     _print_marked(console, title, formatting.COLUMNS, rows)
     for note in formatting.notes(results):
         console.print(note)

@@ -49,8 +49,11 @@ def hub_namespace() -> str:
 
 
 def default_cache() -> Path:
-    """Return the folder of embeddings: CARDIOBENCH_CACHE, else a folder of the user's cache."""
-    return Path(os.environ.get("CARDIOBENCH_CACHE") or Path.home() / ".cache" / "cardiobench")
+    """Return the folder of embeddings: CARDIOBENCH_CACHE, else `cardiobench` in XDG_CACHE_HOME or in ~/.cache."""
+    if own := os.environ.get("CARDIOBENCH_CACHE"):
+        return Path(own)
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "cardiobench"
 
 
 _STRICT = ConfigDict(extra="forbid")

@@ -37,6 +37,10 @@ class CardioBenchError(Exception):
     def __str__(self) -> str:
         return " ".join(str(part) for part in self.args)
 
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython and notebooks show in place of the frames of this package."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UnknownName(CardioBenchError):
     """A task, dataset, model, metric or protocol that does not exist."""

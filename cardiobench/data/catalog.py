@@ -40,7 +40,11 @@ def _locations_in(roots: tuple[Path, ...], states: tuple[FileState | None, ...])
 
 
 def list_datasets() -> tuple[str, ...]:
-    """Return the names of all datasets, in alphabetical order."""
+    """Return the names of all datasets, in alphabetical order.
+
+    >>> "phantom_ecg" in list_datasets()
+    True
+    """
     return tuple(sorted(_locations()))
 
 
@@ -171,7 +175,11 @@ def generated_dataset(modality: str) -> str:
 
 
 def list_tasks() -> tuple[str, ...]:
-    """Return the names of the benchmark's own tasks, `<dataset>/<target>`, in alphabetical order."""
+    """Return the names of the benchmark's own tasks, `<dataset>/<target>`, in alphabetical order.
+
+    >>> [name for name in list_tasks() if name.startswith("phantom_echo/")]
+    ['phantom_echo/ef', 'phantom_echo/view']
+    """
     return tuple(sorted(task.name for name in list_datasets() for task in spec(name).tasks))
 
 

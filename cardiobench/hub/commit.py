@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cardiobench.core.errors import HubError
-from cardiobench.hub.api import NOBODY, TIMEOUT, Account, call, client_errors, first_line, status
+from cardiobench.hub.api import NOBODY, TIMEOUT, Account, call, client_errors, status
 from cardiobench.hub.outgoing import Content, check_outgoing
 
 if TYPE_CHECKING:
@@ -206,6 +206,8 @@ def write(
         wanted = _changed(snapshot, plan_changes)
         for path, content in wanted.items():
             check_outgoing(path, content)
+        if create:
+            _check_visibility(snapshot, create)
         changes = {path: describe(_old(snapshot, path), new, path) for path, new in wanted.items()}
         if ask and not base.pull_request and wanted and not dry_run:
             _open_pull_request(api, target, message, user)
@@ -314,6 +316,7 @@ def _commit(
 
     api, target = snapshot.api, snapshot.target
     if not snapshot.commit and create:
+        _check_card(target, plan_changes(snapshot).get("README.md"))
         _create(api, target, create)
         snapshot = read_snapshot(api, target, NOBODY, None)
     if create and create.gated and not snapshot.gated:
@@ -338,7 +341,7 @@ def _commit(
     except client_errors():
         raise
     except ValueError as error:  # Prefix with which the client reports that the Hub's check of a card failed.
-        raise HubError(f"{target}: the Hub does not accept README.md: {first_line(error)}") from None
+        raise _refused_card(target, error) from None
     request = target.pull_request
     if not request:
         return CommitResult(target, changes, done.commit_url)
@@ -346,6 +349,39 @@ def _commit(
     if discussion.status == "draft":
         api.change_discussion_status(target.id, request, "open", repo_type=target.kind)
     return CommitResult(target, changes, discussion.url, pull_request=True)
+
+
+def _check_visibility(snapshot: Snapshot, create: RepoOptions) -> None:
+    """Refuse to write to a public repository if a private one was requested."""
+    if create.private and not snapshot.private:
+        raise HubError(
+            f"{snapshot.target} exists and is public, but a private repository was requested. Make it private on the "
+            "Hub, or leave --private out."
+        )
+
+
+def _check_card(target: Target, card: Content | None) -> None:
+    """Let the Hub check a card before its repository exists, so that no empty repository is left behind.
+
+    Raises:
+        HubError: The Hub does not accept the card.
+    """
+    from huggingface_hub.repocard import RepoCard
+
+    if not isinstance(card, bytes):
+        return
+    try:
+        RepoCard(card.decode(), ignore_metadata_errors=True).validate(repo_type=target.kind)
+    except client_errors():
+        raise
+    except ValueError as error:
+        raise _refused_card(target, error) from None
+
+
+def _refused_card(target: Target, error: ValueError) -> HubError:
+    # The first line of the client's message says that the check failed, the next ones why.
+    reason = " ".join(str(error).split())[:200]
+    return HubError(f"{target}: the Hub does not accept README.md: {reason or type(error).__name__}")
 
 
 def _create(api: "HfApi", target: Target, create: RepoOptions) -> None:

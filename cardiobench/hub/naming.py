@@ -27,7 +27,8 @@ def wrong_names(result: ScoreResult) -> list[str]:
     of datasets and targets consist of a-z, 0-9 and "_".
     """
     name, about = str(result.model.get("name")), str(result.dataset.get("name"))
-    problems = [f"{name[:LONGEST]!r} is not a valid model name: {wrong}"] if (wrong := wrong_model_name(name)) else []
+    wrong = "it is that of a folder or file of one machine" if result.model.get("local") else wrong_model_name(name)
+    problems = [f"{name[:LONGEST]!r} is not a valid model name: {wrong}"] if wrong else []
     if not TASK.fullmatch(result.task) or about != result.task.partition("/")[0]:
         problems.append(
             f"the task {result.task[:LONGEST]!r} of the dataset {about[:LONGEST]!r} is not <dataset>/<target> in a-z, 0-9 and '_'"

@@ -17,6 +17,7 @@ from cardiobench.data.prepared_note import Preparation
 from cardiobench.data.prompts import prompt_digest
 from cardiobench.hub.local_scores import FEWEST, too_few, what_leaves, without_small_cells
 from cardiobench.hub.submission import TOKEN, without_additions
+from cardiobench.models.files import display_name
 from cardiobench.results.predictions_file import FORMAT
 from cardiobench.results.record import checksum
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
@@ -46,7 +47,10 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
         The same result if there is nothing to remove, else a result with a new checksum, whose stamp has the
         checksum of the original.
     """
-    named = replace(result, model={**result.model, "name": name or public_name(str(result.model["name"]))})
+    model = {**result.model, "name": name or public_name(str(result.model["name"]))}
+    if name:
+        model.pop("local", None)
+    named = replace(result, model=model)
     if result.dataset.get("local"):
         named = without_small_cells(named)
     # Texts are cut last, because a cut path or token would not be recognised.
@@ -105,7 +109,7 @@ def public_settings(config: Settings) -> dict[str, Any]:
     values = {one.name: getattr(config, one.name) for one in fields(config)}
     values = {name: value for name, value in values.items() if not isinstance(value, Path)}
     if models := values.get("models"):
-        values["models"] = tuple(map(public_name, models))
+        values["models"] = tuple(public_name(display_name(name)) for name in models)
     if backend := values.get("backend"):
         values["backend"] = backend.partition("=")[0]
     values |= {name: _without_places(values[name]) for name in ("options", "preprocessing") if name in values}
@@ -123,11 +127,10 @@ def _without_places(value: Any) -> Any:
 
 
 def public_name(model: str) -> str:
-    """Return the name of a model without its parent folders if it is a local model."""
+    """Return the name of a model without the parent folders of a path."""
     if (code := code_location(model)) and code[0].endswith(".py"):
         return f"local: {Path(code[0]).name}:{code[1]}"
-    is_folder = Path(model).is_absolute() or Path(model).exists() or LOCAL_PATH.search(model)
-    return f"local: {Path(model).name}" if is_folder else model
+    return Path(model).name if Path(model).is_absolute() or LOCAL_PATH.search(model) else model
 
 
 def _clean(value: Any, ids: frozenset[str]) -> Any:

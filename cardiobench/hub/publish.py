@@ -1,12 +1,12 @@
 """Update the project's own repositories on the Hub, one commit each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from cardiobench.core.errors import HubError
 from cardiobench.hub.api import call, connect, whoami
-from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Target, write
+from cardiobench.hub.commit import MAIN, CommitResult, PlanChanges, RepoOptions, Target, write
 
 GRADIO = "6.31.0"
 """Version of gradio in every Space; the one that the pages are tested with (constraints-leaderboard.txt)."""
@@ -36,6 +36,8 @@ def publish(
 ) -> tuple[list[CommitResult], list[HubError]]:
     """Write each publication; if one repository refuses, the others are still written.
 
+    Further branches of a refused repository are left out, because they would create it.
+
     Args:
         publications: Publications in writing order.
         dry_run: Whether to only show the changes.
@@ -47,7 +49,10 @@ def publish(
     api = connect()
     user = whoami(api)
     written, failed = [], []
+    refused: set[str] = set()
     for wanted in publications:
+        if str(replace(wanted.target, revision=MAIN)) in refused:
+            continue
         try:
             done = write(
                 api,
@@ -64,6 +69,7 @@ def publish(
                 call(wanted.target, partial(tag, exist_ok=True))
         except HubError as error:
             failed.append(error)
+            refused.add(str(replace(wanted.target, revision=MAIN)))
             on_diff(f"FAILED {error}")
             continue
         written.append(done)

@@ -44,7 +44,8 @@ def publications(names: Sequence[str], namespace: str, *, private: bool = False)
 
 def publication(model: ModelCard, namespace: str, *, private: bool = False) -> Publication:
     """Return the repository of one baseline."""
-    text = hub_card(model)
+    target = Target("model", f"{namespace}/{model.id.removeprefix(OWN)}")
+    text = hub_card(model, target.id)
 
     def plan_changes(snapshot: Snapshot) -> dict[str, bytes]:
         old = cards.text_of(snapshot.read("README.md"), f"README.md of {snapshot.target}")
@@ -52,15 +53,17 @@ def publication(model: ModelCard, namespace: str, *, private: bool = False) -> P
             "README.md": cards.with_block(text, cards.results_block(old, f"README.md of {snapshot.target}")).encode()
         }
 
-    target = Target("model", f"{namespace}/{model.id.removeprefix(OWN)}")
     return Publication(target, plan_changes, RepoOptions(private), "CardioBench model card")
 
 
-def hub_card(model: ModelCard) -> str:
-    """Return the card with the front matter of the Hub."""
+def hub_card(model: ModelCard, repository: str) -> str:
+    """Return the card with the front matter of the Hub, under the name of its repository.
+
+    The command keeps the registered name, because a repository without weights cannot be loaded by its own name.
+    """
     front = {
         "license": model.licence.lower(),
         "library_name": "cardiobench",
         "tags": ["cardiology", "cardiobench", "baseline", *model.modalities],
     }
-    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n{model.body}\n{USE.format(id=model.id)}"
+    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n{model.body.replace(model.id, repository)}\n{USE.format(id=model.id)}"

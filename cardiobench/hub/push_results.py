@@ -23,10 +23,11 @@ from cardiobench.hub.outgoing import (
     public_name,
     public_result,
 )
+from cardiobench.models.files import display_name
 from cardiobench.report.beside_references import beside_references
 from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.collect import ResultEntry, read_result
-from cardiobench.results.formatting import coverage
+from cardiobench.results.formatting import coverage, tell_apart
 from cardiobench.results.paths import PATTERN
 from cardiobench.results.record import EMBEDDINGS, LONGEST
 from cardiobench.results.score_result import ScoreResult
@@ -74,8 +75,12 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
     Raises:
         BadData: There are none, or two of the same task and protocol.
     """
-    known_as = {name.lower(), public_name(name).lower()}
-    chosen = [result for result in results if str(result.model.get("name", "")).lower() in known_as]
+    chosen: list[ScoreResult] = []
+    # A name as in tables chooses one of several local models with the same folder name.
+    shown = [str(one.model.get("name", "")).lower() for one in tell_apart(results)]
+    for known_as in _spellings(name):
+        chosen = chosen or [one for one in results if str(one.model.get("name", "")).lower() == known_as]
+        chosen = chosen or [one for one, told in zip(results, shown, strict=True) if told == known_as]
     if not chosen:
         names = sorted({str(result.model.get("name", "no model")) for result in results})
         raise BadData(f"there are no results of {name}, only of {', '.join(names)}. Choose one with --model NAME.")
@@ -85,10 +90,20 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
         if cell in seen:
             raise BadData(
                 f"{name} has two results of {cell[0]} with {cell[1]}, of revisions {seen[cell]} and {revision} (or of two "
-                "settings of one). Give the folder of one of them."
+                "settings of one). Give the folder of one of them{_or_shown(chosen)}."
             )
         seen[cell] = revision
     return [public_result(result, repository) for result in chosen]
+
+
+def _or_shown(results: Sequence[ScoreResult]) -> str:
+    names = sorted({str(one.model["name"]) for one in tell_apart(results)})
+    return f", or --model {' or '.join(names)}" if len(names) > 1 else ""
+
+
+def _spellings(name: str) -> list[str]:
+    """Return the names under which the results of a model may be stored, for example without the parent folders."""
+    return list(dict.fromkeys(one.lower() for one in (name, display_name(name), public_name(name))))
 
 
 def reference_sentences(given: Sequence[ResultEntry], name: str) -> dict[tuple[str, str], list[str]]:
@@ -102,7 +117,7 @@ def reference_sentences(given: Sequence[ResultEntry], name: str) -> dict[tuple[s
         Mapping from task and protocol of a result to its sentences.
     """
     entries = [entry for entry in given if not not_a_benchmark_score(entry.result)]
-    known_as = {name.lower(), public_name(name).lower()}
+    known_as = set(_spellings(name))
     models = {str(entry.result.model["name"]) for entry in entries}
     chosen = {model for model in models if {model.lower(), public_name(model).lower()} & known_as}
     found: dict[tuple[str, str], list[str]] = {}

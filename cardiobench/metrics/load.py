@@ -20,7 +20,11 @@ def own_metrics() -> list[str]:
 
 
 def list_metrics() -> list[str]:
-    """Return the names of all metrics, sorted."""
+    """Return the names of all metrics, sorted.
+
+    >>> "mae" in list_metrics()
+    True
+    """
     own = ((name, f"hf_metrics/{name}") for name in own_metrics())
     return sorted(plugins.by_name("metric", [*own, *plugins.entry_points("metrics").items()]))
 
@@ -43,6 +47,9 @@ def load_metric(name: str) -> Metric:
     Raises:
         UnknownName: No metric has this name.
         BadConfig: The formula declares no numbers or has no `compute`.
+
+    >>> load_metric("mae").compute(references=[50.0, 60.0], predictions=[55.0, 60.0])
+    {'mae': 2.5}
     """
     if name not in (known := list_metrics()):
         raise unknown_name("metric", name, known)

@@ -224,6 +224,7 @@ class LoadedModel:
         condition: Conditions on the input in the form used in variants, such as `leads=I`; "" for unchanged recordings.
         several_vectors: Advice for protocols that need several vectors per recording if only one is stored.
         vectors: Vectors from elsewhere in place of a network; None for a network.
+        local: Whether the name is that of a folder or file of this machine, which another model may share.
     """
 
     encoder: Encoder
@@ -244,15 +245,16 @@ class LoadedModel:
     change: "Callable[[Clip | Ecg], Clip | Ecg] | None" = None
     condition: str = ""
     vectors: GivenVectors | None = None
+    local: bool = False
 
     @property
     def name(self) -> str:
-        """`org/name` on the Hub, or the folder it came from."""
+        """`org/name` on the Hub, or the name of the folder it came from."""
         return self.encoder.name
 
     @property
     def revision(self) -> str:
-        """Commit, or digest of the weights where there is no commit."""
+        """Commit, or digest of the weights where there is no commit; for a local model also of its settings."""
         return self.given_revision or self.encoder.revision
 
     @property
@@ -270,6 +272,7 @@ class LoadedModel:
             **({"leads": list(leads)} if unstated else {}),
             **({"condition": self.condition} if self.condition else {}),
             **({"given": sorted(self.given)} if self.given else {}),
+            **({"local": True} if self.local else {}),
         }
 
     @property

@@ -207,7 +207,11 @@ def seen_text(seen: Sequence[str], unknown: Sequence[str]) -> str:
 
 
 def list_models(modality: str | None = None) -> list[str]:
-    """Return the names of the registered models, optionally only those that accept echo or ECG recordings."""
+    """Return the names of the registered models, optionally only those that accept echo or ECG recordings.
+
+    >>> "cardiobench/constant" in list_models("ecg")
+    True
+    """
     return [name for name, card in _cards().items() if modality is None or modality in card.modalities]
 
 

@@ -42,6 +42,16 @@ class BaseEncoder(ABC):
         leads: Leads of an ECG that `transform` uses, if not all twelve.
         preprocessing: Facts about `transform`, printed and stamped.
         warnings: Sentences added to every result.
+
+    >>> import torch
+    >>> class MeanOfLeads(BaseEncoder):
+    ...     name = "lab/mean-of-leads"
+    ...     def transform(self, recording: Ecg) -> torch.Tensor:
+    ...         return torch.from_numpy(recording.signal).mean(dim=1)[None]
+    ...     def encode(self, parts: torch.Tensor) -> torch.Tensor:
+    ...         return parts
+    >>> MeanOfLeads().modalities
+    ('ecg',)
     """
 
     name: ClassVar[str]

@@ -5,9 +5,9 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from cardiobench.core import plugins
 from cardiobench.core.errors import BadModel, MissingExtra
-from cardiobench.core.io import sha256_of_file
+from cardiobench.core.io import sha256_of_file, sha256_of_json
 from cardiobench.core.registry import unknown_name
 from cardiobench.core.setting import code_location
 from cardiobench.models.cards import find_card, list_models
@@ -51,7 +51,7 @@ class ModelFiles:
     """Files of a model.
 
     Attributes:
-        name: Model name as given by the user.
+        name: Name of the model; for a local model that of its folder or file.
         folder: Local folder of the files.
         files: Paths of all files relative to the folder, or of the whole repository if listed by the Hub.
         commit: Commit on the Hub; empty for local files.
@@ -61,6 +61,7 @@ class ModelFiles:
         checksums: Mapping from file name to required SHA-256 or its first digits; None if unknown.
         used: Mapping from weights file used so far to SHA-256 of its content.
         package: Python package to which the files belong, as `name==version` of the card, and its installed version.
+        local: Whether the user gave a folder or a file instead of a name.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ModelFiles:
     checksums: Mapping[str, str | None] = field(default_factory=dict)
     used: dict[str, str] = field(default_factory=dict)
     package: tuple[str, str] | None = None
+    local: bool = False
 
     def json(self, file: str) -> dict:
         """Read a JSON file of the model; {} if it does not exist.
@@ -175,8 +177,14 @@ class ModelFiles:
             _snapshot(self.name, self.commit, patterns)
 
     def revision(self, weights: Sequence[Path]) -> str:
-        """Commit of a Hub repository, else the first 12 hex digits of the SHA-256 over the weight files."""
-        return self.commit or digest(weights)
+        """Return the commit of a Hub repository, else the first 12 hex digits of a SHA-256.
+
+        It covers the weights, and for a local model also its settings, because only the content tells apart two folders
+        of the same name.
+        """
+        if self.commit or self.single or not self.local:
+            return self.commit or digest(weights)
+        return sha256_of_json([self.configuration(), digest(weights)])[:12]
 
 
 def digest(paths: Sequence[Path]) -> str:
@@ -211,6 +219,29 @@ def given_files(name: str, path: Path) -> ModelFiles:
     if path.is_file():
         return ModelFiles(name, path.parent, (path.name,), single=True)
     raise BadModel(f"{name}: there is no file or folder {path}. Check the path.")
+
+
+def local_path(name: str) -> Path | None:
+    """Return the folder or file that a name in a request means; None for registered models and names on the Hub.
+
+    Different spellings of a folder, such as `./model` and its absolute path, give the same path.
+    """
+    path = Path(name).expanduser()
+    if find_card(name) or not path.exists():
+        return None
+    # A file of the Hugging Face cache is a link to a file named by its digest, so only folders are resolved.
+    return path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+
+
+def display_name(name: str) -> str:
+    """Return the name of a requested model in results: that of the folder or file of a local model."""
+    path = local_path(name)
+    return name if path is None else path.name or name
+
+
+def distinct_models(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of requested models without further spellings of the same local model."""
+    return tuple({local_path(name) or name: name for name in reversed(list(names))}.values())[::-1]
 
 
 def package_files(name: str, package: str, weights: Sequence[str]) -> ModelFiles:
@@ -269,7 +300,7 @@ def resolve_model_files(name_or_path: str, revision: str | None = None, *, code:
             raise BadModel(
                 f"revision '{revision}' was requested for the folder {path}, but only Hub repositories have revisions. Leave the revision out."
             )
-        return given_files(str(name_or_path), path)
+        return replace(given_files(display_name(str(name_or_path)), path), local=True)
     check_name(name_or_path)
     if not REPOSITORY.fullmatch(name_or_path):
         raise BadModel(f"no folder {path}, and '{name_or_path}' is not a Hub name (org/name). Check the path.")

@@ -161,7 +161,7 @@ def plan_model(
             warnings = (f"revision {revision} was requested, but the card of {card.id} describes {card.revision}",)
     patches = pooling == KEEP_TOKENS and pooling not in match.poolings
     return ModelPlan(
-        name=card.id if card else name,
+        name=card.id if card else source.name if source else name,
         rule=match.rule,
         card=card,
         source=source,
@@ -215,7 +215,7 @@ def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None,
     except BadModel as error:
         raise BadModel(f"{error} If you already have the files, give them with --weights PATH.") from error
     pinned = revision in (None, card.revision)
-    return replace(source, checksums=card.weights if pinned else {})
+    return replace(source, name=card.id, local=False, checksums=card.weights if pinned else {})
 
 
 def _of_card(card: ModelCard, source: ModelFiles) -> LoaderMatch:
@@ -281,7 +281,7 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
         "variant": plan.variant,
         "precision": precision if precision != "fp32" else "",
     }
-    given = dict(plan.source.facts) if plan.source else {}
+    given, local = (dict(plan.source.facts), plan.source.local) if plan.source else ({}, False)
     made_by: tuple[Any, ...] = tuple(dict.fromkeys((type(encoder), plan.adapter)))
     ours = all(map(is_own, made_by))
     named = {**chosen, "preprocessing": sha256_of_json(given)[:8] if given else ""}
@@ -296,7 +296,8 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
             f"{key}-{value}" for key, value in named.items() if value and value not in defaults.get(key, ())
         ),
         precision=precision,
-        card=find_card(encoder.name),
+        card=None if local else find_card(encoder.name),
+        local=local,
         weight_files=dict(plan.source.used) if plan.source else {},
         configuration=plan.source.configuration() if plan.source else {},
         code=made_by if ours else (),

@@ -22,7 +22,11 @@ ALL = "all"
 
 
 def list_protocols() -> tuple[str, ...]:
-    """Return the names of all protocols: core, extensions, then installed packages."""
+    """Return the names of all protocols: core, extensions, then installed packages.
+
+    >>> "probe" in list_protocols()
+    True
+    """
     return tuple(plugins.by_name("protocol", [*_references().items(), *plugins.entry_points("protocols").items()]))
 
 

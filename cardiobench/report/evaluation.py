@@ -8,6 +8,7 @@ import pandas as pd
 
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import BadPredictions, MissingData
+from cardiobench.core.python_messages import user_errors
 from cardiobench.results import formatting
 from cardiobench.results.collect import collect
 from cardiobench.results.printing import ScoreResults, html_table
@@ -58,8 +59,9 @@ class EvaluationResults(ScoreResults):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a table with task, model, unrounded score, 95 % interval, floor and verdict of each result."""
-        return pd.DataFrame([_row(result) for result in self], columns=COLUMNS)
+        return pd.DataFrame([_row(result) for result in formatting.tell_apart(self)], columns=COLUMNS)
 
+    @user_errors
     def compare(self, *, resamples: int = RESAMPLES, seed: int = 0) -> pd.DataFrame:
         """Compare all pairs of models by task and protocol, as `cardiobench compare` does.
 
@@ -90,6 +92,7 @@ class EvaluationResults(ScoreResults):
             )
         return pair_table(pairs)
 
+    @user_errors
     def report(self, out: str | Path | None = None) -> Path:
         """Write the report of the results folder, as `cardiobench report` does, and return the path of its page.
 
@@ -103,7 +106,7 @@ class EvaluationResults(ScoreResults):
         return write_report([self.folder], self.folder if out is None else Path(out))[1][0]
 
     def _repr_html_(self) -> str:
-        rows = [_html_row(result) for result in self[:SHORT_HTML]]
+        rows = [_html_row(result) for result in formatting.tell_apart(self[:SHORT_HTML])]
         more = [f"and {len(self) - SHORT_HTML} more"] if len(self) > SHORT_HTML else []
         warnings = dict.fromkeys(f"! {text}" for result in self[:SHORT_HTML] for text in result.warnings)
         return html_table(HTML_COLUMNS, rows, [*more, *warnings])
@@ -117,7 +120,8 @@ COLUMNS = [
 
 
 def _identity(result: ScoreResult) -> tuple[str, ...]:
-    return result.task, result.label, str(result.model.get("name")), str(result.stamp.get("key"))
+    name = "" if result.model.get("local") else result.model.get("name")  # The collection may lengthen a local name.
+    return result.task, result.label, *map(str, (name, result.model.get("revision"), result.stamp.get("key")))
 
 
 def _row(result: ScoreResult) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.io import files_below, read_file
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.consistency import check_consistency
+from cardiobench.results.formatting import tell_apart
 from cardiobench.results.paths import PATTERN, predictions_path
 from cardiobench.results.record import LONGEST, EditedResult, OtherSchema
 from cardiobench.results.score_result import ScoreResult
@@ -189,6 +190,8 @@ def assemble(
     one_edition, other = _one_edition(known)
     newest, older = _newest(one_edition)
     beside, aside = _of_ranked_data(analyses, newest)
+    named = tell_apart([entry.result for entry in newest])
+    newest = [replace(entry, result=result) for entry, result in zip(newest, named, strict=True)]
     order = sorted(newest, key=lambda entry: (entry.result.task, entry.setting, str(entry.path)))
     return Collection(tuple(order), tuple(beside), (*problems, *unknown, *other, *older, *aside))
 

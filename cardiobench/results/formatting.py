@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from cardiobench.core.errors import first_n
@@ -341,6 +342,27 @@ def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
         return result.task, elsewhere, worse, result.model["name"], result.protocol, result.variant
 
     return sorted(results, key=key)
+
+
+def tell_apart(results: Sequence[ScoreResult]) -> list[ScoreResult]:
+    """Return the results with the revision added to the names that different local models share."""
+    revisions: dict[str, set[str]] = {}
+    for one in results:
+        if one.model.get("local"):
+            revisions.setdefault(str(one.model["name"]), set()).add(_short_revision(one))
+    shared = {name for name, found in revisions.items() if len(found) > 1}
+
+    def renamed(result: ScoreResult) -> ScoreResult:
+        name = str(result.model["name"])
+        if name not in shared or not result.model.get("local"):
+            return result
+        return replace(result, model={**result.model, "name": f"{name}@{_short_revision(result)}"})
+
+    return [renamed(result) for result in results]
+
+
+def _short_revision(result: ScoreResult) -> str:
+    return str(result.model.get("revision"))[:7]
 
 
 _MARKDOWN = str.maketrans(

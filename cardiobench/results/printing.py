@@ -25,7 +25,9 @@ class ScoreResults(list[ScoreResult]):
     """List of results that prints as a table with one row each."""
 
     def __str__(self) -> str:
-        rows = [dict(zip(formatting.COLUMNS, formatting.row(result), strict=True)) for result in self]
+        rows = [
+            dict(zip(formatting.COLUMNS, formatting.row(result), strict=True)) for result in formatting.tell_apart(self)
+        ]
         return text_table(LIST_COLUMNS, [[row[name] for name in LIST_COLUMNS] for row in rows])
 
     __repr__ = __str__
@@ -95,7 +97,9 @@ def result_repr(result: ScoreResult) -> str:
     """Format a result in one line."""
     score = formatting.number(result.score.value, result)
     ends = formatting.interval(result.score, result)
-    return f"<{type(result).__name__} {result.task}, {result.model['name']}, {result.label}: {formatting.metric_name(result)} {score} [{ends}]>"
+    name = f"{result.task}, {result.model['name']}, {result.label}"
+    told = f"floor {formatting.floor(result)}, {formatting.verdict(result)}"
+    return f"<{type(result).__name__} {name}: {formatting.metric_name(result)} {score} [{ends}], {told}>"
 
 
 def _other(key: str, value: float, result: ScoreResult) -> str:

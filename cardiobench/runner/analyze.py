@@ -63,7 +63,9 @@ def prices(cells: Iterable[AnalysisCell], results: Sequence[ScoreResult]) -> lis
     """
     lines: list[str] = []
     for cell in cells:
-        own = [one for one in results if one.task == cell.subject and one.model["name"] == cell.model.name]
+        model = cell.model.name, cell.model.revision
+        own = [one for one in results if (one.model["name"], one.model.get("revision")) == model]
+        own = [one for one in own if one.task == cell.subject]
         seconds = {one.label: float(one.stamp["seconds"]) for one in own}
         said = cell.protocol.price(open_analysis(cell), cell.model.encoder, seconds)
         if said and (cell.config.overwrite or not cell.load_cached()):

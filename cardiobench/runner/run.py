@@ -20,6 +20,7 @@ from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.elsewhere import GivenEmbeddings, given_model
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
+from cardiobench.models.files import distinct_models
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.protocols import check_installed, choose, protocol, protocol_class
 from cardiobench.protocols.analysis import AnalysisProtocol
@@ -214,6 +215,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     plugins.add_folders(config.datasets_dir, config.models_dir)
     profile = find_profile(config.profile)
     config = profile.apply(config)
+    config = replace(config, models=distinct_models(config.models))
     check_request_names(config, encoders)
     named = config
     config = apply_suite(config)

@@ -19,7 +19,7 @@ def narrow_metrics(task: Task, names: Sequence[str] = ()) -> tuple[str, ...]:
     every, ranking = metrics_of(task), task.metrics[0]
     if names and ranking not in names:
         raise BadConfig(
-            f"--metrics {' '.join(names)} leaves out {ranking}, which ranks models on {task.name}. Add {ranking}, "
+            f"the metrics {', '.join(names)} lack {ranking}, which ranks models on {task.name}. Add {ranking}, "
             "or leave --metrics out."
         )
     return tuple(name for name in every if not names or name in names)

@@ -14,6 +14,7 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.digests import text_digest
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, Perturbation, collapse_warnings
 from cardiobench.protocols.base import TaskData
 from cardiobench.report.plots import save_figures
@@ -141,10 +142,14 @@ def save_comparison(output: AnalysisOutput, cells: Sequence[AnalysisCell]) -> tu
         Result and paths of the written files.
     """
     first = cells[0]
-    names = "+".join(sorted(folder_name(cell.model.name) for cell in cells))
+    names = "+".join(sorted(_folder_of(cell.model) for cell in cells))
     digest = hashlib.sha256(names.encode()).hexdigest()[:12]
     path = result_path(first.config.output_dir / "across" / digest, first.label, first.subject)
     return _save(output, cells, path, sha256_of_json(sorted(cell.key for cell in cells))[:KEY_DIGITS])
+
+
+def _folder_of(model: LoadedModel) -> str:
+    return f"{folder_name(model.name)}{f'@{model.revision}' if model.local else ''}"
 
 
 def open_analysis(cell: AnalysisCell) -> Analysis:
