@@ -1,5 +1,6 @@
 """Check a model's files, settings, loading and tasks before a run."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -165,8 +166,6 @@ def _plan_facts(plan: ModelPlan) -> list[Fact]:
 
 
 def _model_facts(model: LoadedModel) -> list[Fact]:
-    from cardiobench.models.image import preparation
-
     encoder = model.encoder
     facts = [("revision", model.revision)]
     facts += [("weights read", f"{file}: SHA-256 {digest}") for file, digest in model.weight_files.items()]
@@ -176,11 +175,19 @@ def _model_facts(model: LoadedModel) -> list[Fact]:
         ("frames", _words(vars(sampling)) if sampling and "echo" in encoder.modalities else "none: it takes ECGs"),
         ("vector", _vector_words(model)),
         ("precision", model.precision),
-        *(("preparation of frames", how) for how in (preparation(encoder),) if how),
+        *(("preparation of frames", how) for how in (_preparation(encoder),) if how),
         ("text", "prompts can be used" if isinstance(encoder, TextEncoder) else f"no: {_no_text(encoder)}"),
         ("native outputs", ", ".join(encoder.native) if isinstance(encoder, NativeHeads) else "none"),
     ]
     return [*facts, *(("warning", warning) for warning in model.warnings)]
+
+
+def _preparation(encoder: Encoder) -> str:
+    if "torch" not in sys.modules:  # The model has no network, so nothing imports the network's library.
+        return ""
+    from cardiobench.models.image import preparation
+
+    return preparation(encoder)
 
 
 def _vector_words(model: LoadedModel) -> str:

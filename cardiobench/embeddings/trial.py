@@ -15,7 +15,7 @@ from cardiobench.embeddings.extract import PartEncoder, prepare
 from cardiobench.embeddings.finding import Finding
 from cardiobench.embeddings.repeat import check_repeatable
 from cardiobench.models.base import Encoder, LoadedModel, sampling_rate
-from cardiobench.models.contract import encode
+from cardiobench.models.contract import encode, may_be_leads
 from cardiobench.models.custom import networks_of
 from cardiobench.models.signal import at_rate
 from cardiobench.results.cost import short
@@ -43,6 +43,15 @@ def _try(model: LoadedModel, dataset: OpenDataset, device: torch.device) -> Iter
     parts = prepare(model, dataset, 0)
     prepared = time.perf_counter() - started
     tail, shapes = tuple(parts.shape[1:]), f"{tuple(parts.shape)} {_kind(parts)}"
+    run = PartEncoder(model, device)
+    try:
+        with torch.inference_mode():
+            raw = encode(encoder, parts.to(device))
+    except BadModel:
+        if may_be_leads(parts, encoder):
+            expected = f"(1, {_axes(tuple(parts.shape))}): parts first, such as signal.T[None]"
+            yield Finding(f"{modality}: transform", shapes, expected, good=False)
+        raise
     yield Finding(f"{modality}: transform", shapes, "(P, ...): parts first, P >= 1; one shape for all recordings")
     other = tuple(prepare(model, dataset, 1).shape[1:])
     yield Finding(
@@ -50,9 +59,6 @@ def _try(model: LoadedModel, dataset: OpenDataset, device: torch.device) -> Iter
     )
     if other != tail:
         return
-    run = PartEncoder(model, device)
-    with torch.inference_mode():
-        raw = encode(encoder, parts.to(device))
     dim = model.dim or raw.shape[-1]
     good = (raw.shape[-1] == dim and raw.dtype == torch.float32) or model.precision != "fp32"
     expected = f"({len(parts)}, {dim}) float32: one vector per part, or ({len(parts)}, tokens, {dim})"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadModel, first_n
 from cardiobench.core.user_code import user_code
-from cardiobench.data.media.types import Ecg
+from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.models.base import Encoder
 from cardiobench.models.own_code import is_own
 
@@ -42,9 +42,17 @@ def encode(encoder: Encoder, parts: "torch.Tensor", *, gradients: bool = False) 
     import torch
 
     what = f"{named(encoder)}: encode of parts of shape {tuple(parts.shape)}"
-    with user_code(what, torch.OutOfMemoryError) if is_own(encoder) else nullcontext():
-        vectors = _undecorated(encoder.encode)(parts) if gradients else encoder.encode(parts)
-    return check_vectors(vectors, parts, encoder)
+    try:
+        with user_code(what, torch.OutOfMemoryError) if is_own(encoder) else nullcontext():
+            vectors = _undecorated(encoder.encode)(parts) if gradients else encoder.encode(parts)
+        return check_vectors(vectors, parts, encoder)
+    except BadModel as error:
+        if not may_be_leads(parts, encoder):
+            raise
+        raise BadModel(
+            f"{error}{'' if str(error).endswith('.') else '.'} If transform returned the ECG as ({len(LEADS)}, {parts.shape[1]}), "
+            f"each lead counted as a part; expected (1, {len(LEADS)}, {parts.shape[1]}): signal.T[None]."
+        ) from error
 
 
 def _undecorated(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,6 +115,11 @@ def check_vectors(vectors: Any, parts: "torch.Tensor", encoder: Encoder) -> "tor
             f"({count}, {dim or 'dim'}): one vector per part."
         )
     return vectors
+
+
+def may_be_leads(parts: "torch.Tensor", encoder: Encoder) -> bool:
+    """Return whether the parts may be the leads of ECGs, because `transform` returned a signal without an axis of parts."""
+    return "ecg" in encoder.modalities and parts.ndim == 2 and len(parts) % len(LEADS) == 0
 
 
 def named(encoder: Encoder) -> str:
