@@ -47,9 +47,12 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
         The same result if there is nothing to remove, else a result with a new checksum, whose stamp has the
         checksum of the original.
     """
-    model = {**result.model, "name": name or public_name(str(result.model["name"]))}
+    own = str(result.model["name"])
+    model = {**result.model, "name": name or public_name(own)}
     if name:
         model.pop("local", None)
+    elif model["name"] != own:
+        model["local"] = True
     named = replace(result, model=model)
     if result.dataset.get("local"):
         named = without_small_cells(named)

@@ -90,7 +90,7 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
         if cell in seen:
             raise BadData(
                 f"{name} has two results of {cell[0]} with {cell[1]}, of revisions {seen[cell]} and {revision} (or of two "
-                "settings of one). Give the folder of one of them{_or_shown(chosen)}."
+                f"settings of one). Give the folder of one of them{_or_shown(chosen)}."
             )
         seen[cell] = revision
     return [public_result(result, repository) for result in chosen]

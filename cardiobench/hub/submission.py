@@ -24,7 +24,7 @@ MOST_BYTES = 1_000_000
 KEYS: Mapping[str, tuple[str, ...]] = {
     "model": (
         *("name", "revision", "loaded_by", "pooling", "token_pooling", "preprocessing", "leads", "condition"),
-        *("given", "weights"),
+        *("given", "weights", "local"),
     ),
     "dataset": (
         *("name", "version", "digest", "twin", "limit", "local", "patient_is_record", "missing_files", "absent_rows"),

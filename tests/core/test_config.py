@@ -14,6 +14,7 @@ from cardiobench.core.config import (
     ScoreConfig,
     absolute,
     absolute_paths,
+    default_cache,
     make_config,
     settings_of,
     to_yaml,
@@ -141,3 +142,14 @@ def test_absolute_paths_keep_the_names_of_own_models(tmp_path, monkeypatch):
     paths = absolute_paths(config)
     assert (paths.output_dir, paths.data_dir, paths.models) == (tmp_path / "here", None, ("my.py:Means", "org/name"))
     assert absolute(config).models == (f"{tmp_path}/my.py:Means", "org/name")
+
+
+def test_cache_follows_the_desktop_standard(monkeypatch, tmp_path):
+    monkeypatch.delenv("CARDIOBENCH_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_cache() == tmp_path / "xdg" / "cardiobench"
+    for ignored in ("", "relative/folder"):  # The standard demands an absolute path.
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+        assert default_cache() == Path.home() / ".cache" / "cardiobench"
+    monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "own"))
+    assert default_cache() == tmp_path / "own"

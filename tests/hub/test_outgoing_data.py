@@ -182,4 +182,4 @@ def test_public_settings_hold_no_path_host_or_token(monkeypatch, tmp_path):
     paths = {name: Path("MARK/relative") for name, kind in kinds.items() if "Path" in kind}
     assert {"data_dir", "output_dir", "cache_dir", "weights", "prompts"} <= set(paths)
     text = yaml.safe_dump(public_settings(RunConfig(**marked, **paths)))
-    assert "MARK" not in text.replace("local: MARK_patient", "") and "org/name" in text and "local: net.py:Mine" in text
+    assert "MARK" not in text.replace("- MARK_patient", "") and "org/name" in text and "local: net.py:Mine" in text

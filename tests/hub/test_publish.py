@@ -234,6 +234,33 @@ def test_models_keep_results_on_cards(hub, client):
     assert [r.metric_type for r in card.data.eval_results] == ["f1_macro", "auroc"]
 
 
+def test_card_of_a_copy_names_its_repository(hub, client):
+    send(publish_models.publications(["minirocket"], "org"))
+    card = files(hub, "model", "org/minirocket")["README.md"].decode()
+    assert "# org/minirocket" in card and "--model cardiobench/minirocket" in card
+
+
+def test_refused_card_leaves_no_empty_repository(hub, client):
+    wanted = [
+        Publication(
+            Target("model", "org/a", branch), lambda there: {"README.md": b"---\na: b\n---\n"}, RepoOptions(), "x"
+        )
+        for branch in ("main", "script")
+    ]
+    hub.faults.add("POST /api/validate-yaml", status=400)
+    written, failed = publish(wanted, dry_run=False, on_diff=lambda text: None)
+    assert not written and "does not accept README.md" in str(failed[0]) and not hub.store.repositories
+
+
+def test_public_repository_is_not_written_if_a_private_one_was_requested(hub, client):
+    hub.store.put("model", "org/a", {"README.md": b"# a"})
+    wanted = Publication(Target("model", "org/a"), lambda there: {"b.txt": b"b"}, RepoOptions(private=True), "x")
+    for dry_run in (True, False):
+        written, failed = publish([wanted], dry_run=dry_run, on_diff=lambda text: None)
+        assert not written and "exists and is public" in str(failed[0])
+    assert "b.txt" not in files(hub, "model", "org/a")
+
+
 def test_models_of_others_are_not_published():
     others = [name for name in list_models() if not name.startswith("cardiobench/")]
     for name in others[:1]:

@@ -10,6 +10,7 @@ from huggingface_hub.repocard import metadata_eval_result
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadConfig, BadData, HubError, MissingData
 from cardiobench.hub.commit import RepoOptions
+from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.pull_results import pull, save
 from cardiobench.hub.push_results import Rehearsal, find_results, push, select_model, to_bytes, worse_than
 from cardiobench.results.analysis_result import AnalysisResult
@@ -233,6 +234,30 @@ def test_results_are_selected_by_model(tmp_path):
         select_model([result(), result(model={"name": MODEL, "revision": "2"})], MODEL, MODEL)
     with pytest.raises(MissingData, match="no result in"):
         find_results(tmp_path)
+
+
+def local_result(revision, name="vit"):
+    return result(model={"name": name, "revision": revision, "local": True})
+
+
+def test_local_model_is_selected_by_any_spelling_of_its_folder(tmp_path, monkeypatch):
+    (tmp_path / "vit").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in ("vit", "./vit", str(tmp_path / "vit"), "/elsewhere/vit"):
+        (chosen,) = select_model([local_result("a" * 12), result()], name, "me/vit")
+        assert chosen.model["name"] == "me/vit" and "local" not in chosen.model
+    (tmp_path / "org").mkdir()
+    (tmp_path / "org" / "model").mkdir()
+    assert select_model([result(), local_result("1", "model")], MODEL, MODEL)[0].model["name"] == MODEL
+    two = [local_result("a" * 12), local_result("b" * 12)]
+    with pytest.raises(BadData, match="or --model vit@aaaaaaa or vit@bbbbbbb"):
+        select_model(two, "vit", "me/vit")
+    (chosen,) = select_model(two, "vit@bbbbbbb", "me/vit")
+    assert chosen.model["revision"] == "b" * 12
+
+
+def test_name_of_a_folder_enters_no_dataset_of_results():
+    assert "is not a valid model name" in wrong_names(local_result("a" * 12))[0] and not wrong_names(result())
 
 
 def test_analyses_are_not_pushed(tmp_path):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import pytest
 
 from cardiobench.cli.doctor import examine
 from cardiobench.core.errors import BadModel
-from cardiobench.models.files import digest, resolve_model_files
+from cardiobench.models.files import digest, distinct_models, resolve_model_files
 from cardiobench.models.load import load_model
 from tests.models.checkpoints import change_card
 from tests.models.tiny import tiny_dinov3, tiny_open_clip, tiny_timm
@@ -82,10 +83,42 @@ def test_not_in_the_cache_and_no_network(cache):
         load_model("org/vit", revision="v2")
 
 
-def test_revision_of_a_folder_is_the_digest_of_its_weights(tmp_path):
+def test_local_model_is_named_by_its_folder_and_identified_by_its_content(tmp_path, monkeypatch):
+    folder = tiny_timm(tmp_path / "a" / "vit", safe="both")
+    shutil.copytree(folder, tmp_path / "b" / "vit")
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.chdir(tmp_path / "a")
+    spellings = (folder, "./vit", "vit", "vit/", "../a/vit", tmp_path / "link", tmp_path / "b" / "vit")
+    first, *others = map(load_model, map(str, spellings))
+    assert first.name == "vit" and first.facts["local"] and len(first.revision) == 12
+    assert all(one.facts == first.facts for one in others)
+    assert distinct_models(["./vit", str(folder), "org/vit", "../b/vit"]) == ("./vit", "org/vit", "../b/vit")
+    settings = json.loads((tmp_path / "b" / "vit" / "config.json").read_text())
+    (tmp_path / "b" / "vit" / "config.json").write_text(json.dumps(settings, indent=7))
+    changed = load_model("../b/vit")
+    assert changed.name == "vit" and changed.revision != first.revision and changed.weight_files == first.weight_files
+    monkeypatch.chdir(tmp_path / "a" / "vit")
+    assert load_model(".").facts == first.facts
+
+
+def test_folder_with_the_name_of_a_registered_model_has_no_card(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tiny_timm(tmp_path / "org" / "vit")
+    assert (load_model("org/vit").name, load_model("org/vit").card) == ("vit", None)
+    tiny_timm(tmp_path / "cardiobench" / "constant")
+    assert load_model("cardiobench/constant").card is not None and not load_model("cardiobench/constant").local
+
+
+def test_name_of_a_file_keeps_its_ending(tmp_path):
+    folder = tiny_timm(tmp_path / "vit")
+    weights = next(path for path in folder.iterdir() if path.suffix == ".safetensors")
+    assert resolve_model_files(str(weights)).name == weights.name
+
+
+def test_revision_of_given_weights_is_their_digest(tmp_path):
     folder = tiny_timm(tmp_path / "vit", safe="both")
     expected = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()[:12]
-    assert load_model(str(folder)).revision == expected
+    assert load_model("me/vit", weights=folder).revision == expected
     two = [tmp_path / "b", tmp_path / "a"]
     two[0].write_bytes(b"world")
     two[1].write_bytes(b"hello ")

@@ -41,8 +41,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--i-have-the-right",
-        "--i-may-redistribute",
-        dest="i_have_the_right",
         action="store_true",
         help="with --private or --gated: confirm that your agreement allows you to share the recordings with those who can see the files",
     )

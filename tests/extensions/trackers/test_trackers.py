@@ -81,4 +81,4 @@ def test_missing_tracker_is_refused_before_the_run(config, monkeypatch, tmp_path
 def test_score_of_a_local_model_is_logged_without_its_folder(config, tmp_path):
     (result,) = run(config()).results
     local = replace(result, model={**result.model, "name": str(tmp_path / "anna" / "net")})
-    assert all(name.startswith("local: net/") for name in tracked_values([local]))
+    assert all(name.startswith("net/") for name in tracked_values([local]))

@@ -147,7 +147,7 @@ def test_missing_or_extra_files_are_reported(folder, tmp_path, monkeypatch):
 def test_folder_of_the_files_is_known_by_its_keys(folder):
     found = detect(given_files(str(folder), folder))
     assert found.rule.endswith(f"-> the adapter of {NAME}")
-    assert load_model(str(folder)).name == str(folder)
+    assert load_model(str(folder)).name == folder.name
 
 
 def test_doctor_and_registry_state_prompt_support(folder):

@@ -1,0 +1,59 @@
+"""Test runs of local models: one name and one set of vectors for each content, whatever the spelling of the folder."""
+
+import json
+
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.report.evaluation import EvaluationResults
+from cardiobench.results.collect import collect
+from cardiobench.runner.run import run
+from tests.models.tiny import tiny_timm
+
+TASK = "phantom_echo/view"
+
+
+@pytest.fixture
+def evaluate(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run_of(*models):
+        return run(
+            RunConfig(
+                models=tuple(map(str, models)),
+                tasks=(TASK,),
+                protocols=("knn",),
+                limit=12,
+                output_dir=tmp_path / "results",
+                cache_dir=tmp_path / "cache",
+                seen_in_pretraining=("none",),
+                resamples=100,
+                jobs=1,
+            )
+        )
+
+    return run_of
+
+
+def test_local_models_are_their_content(evaluate, tmp_path):
+    first = tiny_timm(tmp_path / "a" / "net")
+    (result,) = evaluate("a/net").results
+    stores = [*(tmp_path / "cache" / "embeddings").glob("*/*/*")]
+    again = evaluate(first, "./a/net")
+    assert [one.stamp["date"] for one in again.results] == [result.stamp["date"]], "nothing is computed again"
+    assert [*(tmp_path / "cache" / "embeddings").glob("*/*/*")] == stores and stores[0].parents[1].name == "net"
+
+    other = tiny_timm(tmp_path / "b" / "net")
+    settings = json.loads((other / "config.json").read_text())
+    settings["pretrained_cfg"] |= {"mean": [0.1, 0.2, 0.3]}
+    (other / "config.json").write_text(json.dumps(settings))
+    both = evaluate(first, other)
+    assert [one.model["name"] for one in both.results] == ["net", "net"] and not both.failures
+    names = {f"net@{one.model['revision'][:7]}" for one in both.results}
+    assert len(names) == 2 and len([*(tmp_path / "results" / "net").iterdir()]) == 2
+    assert {entry.result.model["name"] for entry in collect([tmp_path / "results"]).entries} == names
+    shown = EvaluationResults(both.results, tmp_path / "results")
+    assert set(shown.to_pandas()["model"]) == names and all(name in str(shown) for name in names)
+    assert set(shown.compare(resamples=50)[["model", "other"]].to_numpy().ravel()) == names
+    report = (tmp_path / "results" / "report.md").read_text()
+    assert str(tmp_path) not in report and all(name.replace("@", "&#64;") in report for name in names)
