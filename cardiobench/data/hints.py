@@ -59,13 +59,13 @@ def with_hints(
 
 
 def mixed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return hashes of pairs of hashes, uint64 (n,); `UNKNOWN` where the first is unknown."""
+    """Return hashes of pairs of hashes. The array is uint64 (n,); `UNKNOWN` where the first is unknown."""
     hashes = first.astype(np.uint64) * FACTOR ^ second.astype(np.uint64)
     return np.where(first == UNKNOWN, np.uint64(UNKNOWN), hashes)
 
 
 def hints_of(frame: pd.DataFrame) -> np.ndarray:
-    """Return the hints of rows, uint64 (n,); `UNKNOWN` for rows from elsewhere without them."""
+    """Return the hints of rows. The array is uint64 (n,); `UNKNOWN` for rows from elsewhere without them."""
     return frame["hint"].to_numpy() if "hint" in frame else np.full(len(frame), UNKNOWN, np.uint64)
 
 

@@ -138,7 +138,7 @@ class FrameTokens:
 
     @torch.no_grad()
     def _grids(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return the grids (N, rows, columns, width), float32."""
+        """Return the float32 grids (N, rows, columns, width)."""
         assert isinstance(self.encoder, SpatialEncoder)
         tokens = self.encoder.encode_tokens(parts)
         grids = (tokens[:, tokens.shape[1] // 2] if self.moving else tokens.mean(dim=1)).movedim(-1, 1)

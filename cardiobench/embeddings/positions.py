@@ -20,7 +20,7 @@ class Positions:
         return pd.Index(self.ids.to_numpy(zero_copy_only=False))
 
     def find(self, names: pa.Array) -> np.ndarray:
-        """Return the position of each name, (n,); -1 for names that are not in the list."""
+        """Return the position of each name. The shape is (n,); -1 for names that are not in the list."""
         if names.equals(self.ids[self._next : self._next + len(names)]):
             found = np.arange(self._next, self._next + len(names))
         else:

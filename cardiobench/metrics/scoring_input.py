@@ -41,7 +41,7 @@ class ScoringInput:
         return classes if self.classes is None else classes + 1
 
     def present_classes(self, classes: int) -> np.ndarray:
-        """Return which classes occur, bool (K,); a multilabel task also needs a row without the class."""
+        """Return which classes occur. The array is bool (K,); a multilabel task also needs a row without the class."""
         if self.multilabel:
             return np.asarray((self.y_true == 1).any(axis=0) & (self.y_true == 0).any(axis=0), dtype=bool)
         return np.bincount(self.y_true, minlength=classes) > 0 if classes else np.zeros(0, dtype=bool)

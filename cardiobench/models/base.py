@@ -65,7 +65,7 @@ class Encoder(Protocol):
         ...
 
     def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
-        """Encode parts (N, ...) on the encoder's device as vectors (N, dim), float32.
+        """Encode parts (N, ...) on the encoder's device as float32 vectors (N, dim).
 
         An encoder that keeps tokens returns several vectors per part, (N, T, dim); all are stored.
         """

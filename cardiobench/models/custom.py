@@ -71,7 +71,7 @@ class BaseEncoder(ABC):
 
     @abstractmethod
     def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
-        """Encode parts (N, ...) as vectors (N, dim), float32."""
+        """Encode parts (N, ...) as float32 vectors (N, dim)."""
 
     @property
     def revision(self) -> str:

@@ -29,7 +29,7 @@ def level_tables(mean: Sequence[float] | float, std: Sequence[float] | float) ->
 
 
 def _column(values: Sequence[float] | float) -> torch.Tensor:
-    """Return one number per channel, float32 (3, 1); a single number is that of all channels."""
+    """Return one number per channel. The array is float32 (3, 1); a single number is that of all channels."""
     return torch.tensor(values, dtype=torch.float32).reshape(-1, 1).expand(3, 1)
 
 

@@ -22,12 +22,12 @@ class NetworkEncoder:
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) on the network's device as vectors (N, dim), float32."""
+        """Encode parts (N, ...) on the network's device as float32 vectors (N, dim)."""
         return self.network(parts).float()
 
     @torch.no_grad()
     def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as tokens (N, times, rows, columns, width), float32.
+        """Encode parts (N, ...) as float32 tokens (N, times, rows, columns, width).
 
         Raises `NotApplicable` if there are none.
         """

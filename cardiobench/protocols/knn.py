@@ -170,7 +170,9 @@ class NearestNeighbours(PredictionProtocol):
 
 
 def _shares_of_measured(labels: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
-    """Return the share of each class among the neighbours for which it was measured, (n, K); 0 if there are none.
+    """Return the share of each class among the neighbours for which it was measured.
+
+    The shape is (n, K); 0 if there are none.
 
     Args:
         labels: Labels of all rows, 0, 1 and NaN, shape (N, K).

@@ -4,7 +4,10 @@ import numpy as np
 
 
 def rank_values(similarities: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the prompts' numbers by decreasing similarity for each part, (P, prompts); ties keep the grid's order."""
+    """Return the prompts' numbers by decreasing similarity for each part.
+
+    The shape is (P, prompts); ties keep the grid's order.
+    """
     return numbers[np.argsort(-similarities, axis=1, kind="stable")]
 
 

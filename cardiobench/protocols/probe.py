@@ -329,7 +329,9 @@ class LinearProbe(PredictionProtocol):
     def _multilabel_losses(
         self, data: TaskData, folds: list[tuple[np.ndarray, np.ndarray]]
     ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-        """Return 1 - macro AUROC on the held-out recordings of each fold for each penalty, (folds, k); infinity if not tried.
+        """Return 1 - macro AUROC on the held-out recordings of each fold for each penalty.
+
+        The shape is (folds, k); infinity if not tried.
 
         The second value has the predictions of the last fold by position of the penalty.
         """

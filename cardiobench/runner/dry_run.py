@@ -44,7 +44,7 @@ from cardiobench.runner.run import (
     unanswered,
 )
 
-MORE = 8  # Number of recordings added to a shard to measure its growth.
+MORE = 8  # Recordings added to a shard to measure its growth.
 
 
 @dataclass

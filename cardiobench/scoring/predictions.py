@@ -141,7 +141,7 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
 
 
 def _values(table: pd.DataFrame, column: str, ids: pd.Series, task: Task, source: str) -> pd.Series | np.ndarray:
-    """Return the answers of a column as names of classes or numbers, (n,); raises `BadPredictions`."""
+    """Return the answers (n,) of a column as names of classes or numbers; raises `BadPredictions`."""
     if not task.classes:
         check_thousands(table, [column], source, BadPredictions)
         return numbers_of(table[column], ids, f"{source}: {column}", BadPredictions)

@@ -129,7 +129,7 @@ class MeanDifferences(NamedTuple):
     answers_only: npt.NDArray[np.bool_]
 
     def p_values(self) -> npt.NDArray[np.float64]:
-        """Return two-sided p-values of no difference, (M, M); NaN if unknown."""
+        """Return two-sided p-values of no difference. The shape is (M, M); NaN if unknown."""
         with np.errstate(divide="ignore", invalid="ignore"):
             certain = np.where(self.difference == 0, 0.0, np.inf)
             t = np.where(self.se > 0, np.abs(self.difference) / self.se, certain)

@@ -114,7 +114,10 @@ class Classification(ClassKind):
         return cells.map({name: code for code, name in enumerate(task.classes)}).to_numpy(dtype=np.int64)
 
     def decide(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return the code of the most probable class, (n,); for ties the positive of two, else the first."""
+        """Return the code of the most probable class.
+
+        The shape is (n,); for ties the positive of two, else the first.
+        """
         return most_probable(probabilities)
 
     def optional_columns(self, task: Task) -> list[str]:

@@ -74,7 +74,10 @@ def _closed_form(key: str, y_true: np.ndarray, classes: int, metric: Metric | No
 
 
 def _shares(y_true: np.ndarray) -> np.ndarray:
-    """Return the share of positives among the rows in which each class was measured, (K,); 0 if never measured."""
+    """Return the share of positives among the rows in which each class was measured.
+
+    The shape is (K,); 0 if never measured.
+    """
     return np.nansum(y_true, axis=0) / np.maximum((~np.isnan(y_true)).sum(axis=0), 1)
 
 

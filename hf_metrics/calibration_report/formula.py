@@ -21,7 +21,7 @@ STEPS, LARGEST = (
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _codes(values, name):
-    """Check class codes, whole numbers from 0, (n,); raise a ValueError with the number of invalid ones."""
+    """Check class codes (n,), whole numbers from 0; raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one class per row, shape (n,).")

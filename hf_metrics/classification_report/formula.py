@@ -33,7 +33,7 @@ ALONE = "a constant answer reaches 1: read sensitivity and specificity together"
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _codes(values, name):
-    """Check class codes, whole numbers from 0, (n,); raise a ValueError with the number of invalid ones."""
+    """Check class codes (n,), whole numbers from 0; raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one class per row, shape (n,).")
@@ -191,7 +191,10 @@ def influence(references, predictions, probabilities=None, classes=None):
 
 
 def support(references, predictions, probabilities=None, classes=None):
-    """Return the positive rows that limit the average precision, bool (n,); for several classes those of the rarest."""
+    """Return the positive rows that limit the average precision.
+
+    The array is bool (n,); for several classes those of the rarest.
+    """
     truth, _, table = _inputs(references, predictions, probabilities, classes)
     sizes = np.bincount(truth)
     rarest = (

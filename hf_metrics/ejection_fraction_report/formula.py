@@ -16,7 +16,7 @@ VERSION = 2
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _numbers(values, name):
-    """Check numbers, finite float64, (n,); raise a ValueError with the number of invalid ones."""
+    """Check numbers (n,), finite float64; raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -63,7 +63,10 @@ def floor(references, classes=0):
 
 
 def influence(references, predictions):
-    """Compute the derivative of each share with respect to the weight of each row, (n,); NaN if undefined."""
+    """Compute the derivative of each share with respect to the weight of each row.
+
+    Returns an array (n,); NaN if undefined.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
             key: np.where(rows, right - right.sum() / rows.sum(), 0) / rows.sum()

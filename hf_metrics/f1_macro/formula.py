@@ -9,7 +9,7 @@ NUMBERS = {"f1_macro": {"better": "higher", "range": (0, 1), "unit": "fraction",
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _labels(values, name):
-    """Check labels, whole numbers or text, (n,); raise a ValueError with the number of invalid ones."""
+    """Check labels (n,), whole numbers or text; raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")

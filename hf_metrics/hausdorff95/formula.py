@@ -77,7 +77,10 @@ def _spacing(values, frames):
 
 
 def outline(mask):
-    """Return the pixels of a structure with a neighbour outside it, bool (H, W); the border of the image is outside."""
+    """Return the pixels of a structure with a neighbour outside it.
+
+    The array is bool (H, W); the border of the image is outside.
+    """
     return mask & ~ndimage.binary_erosion(mask)
 
 

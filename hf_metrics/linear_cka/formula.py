@@ -7,7 +7,7 @@ NUMBERS = {"linear_cka": {"better": None, "range": (0, 1)}}
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
+    """Check vectors (n, d), finite float64; raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:

@@ -25,7 +25,7 @@ LIMITS = 1.96  # Half-width of the limits of agreement in standard deviations of
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _numbers(values, name):
-    """Check numbers, finite float64, (n,); raise a ValueError with the number of invalid ones."""
+    """Check numbers (n,), finite float64; raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")

@@ -19,7 +19,7 @@ _BLOCK = 50  # Permutations drawn at a time.
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
+    """Check vectors (n, d), finite float64; raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:

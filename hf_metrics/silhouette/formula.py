@@ -9,7 +9,7 @@ NUMBERS = {"silhouette": {"better": "higher", "range": (-1, 1)}}
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _labels(values, name):
-    """Check labels, whole numbers or text, (n,); raise a ValueError with the number of invalid ones."""
+    """Check labels (n,), whole numbers or text; raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -32,7 +32,7 @@ def _whole(value):
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
+    """Check vectors (n, d), finite float64; raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:

@@ -15,7 +15,7 @@ NUMBERS = {
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
+    """Check vectors (n, d), finite float64; raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -32,7 +32,7 @@ def _table(values, name):
 
 # Copied: formulas are self-contained, and all copies are identical.
 def _numbers(values, name):
-    """Check numbers, finite float64, (n,); raise a ValueError with the number of invalid ones."""
+    """Check numbers (n,), finite float64; raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")

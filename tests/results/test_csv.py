@@ -11,7 +11,7 @@ TEXTS = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "'=1", "''=1", "a=1", "'quoted'
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_texts_survive_a_round_trip(text):
+def test_texts_are_unchanged_by_a_round_trip(text):
     assert unescape_formula(escape_formula(text)) == text
     assert not escape_formula(text).startswith(("=", "+", "-", "@", "\t"))
 

@@ -181,7 +181,7 @@ class Tracings:
         return self.tracings.dtype
 
     def signal(self, row: int) -> np.ndarray:
-        """Return a copy of one record, (samples, 12); raises `OSError` if the file ends too early."""
+        """Return a copy (samples, 12) of one record; raises `OSError` if the file ends too early."""
         if self.plain is None or self.offset is None:
             return self.tracings[row]
         signal = np.empty(self.shape[1:], self.dtype)

@@ -16,7 +16,7 @@ from cardiobench.data.media.types import Clip, FrameSampling
 COMPONENT = "reader video"
 VERSION = 1
 
-MOST_FRAMES = 1_000_000  # Number of packets whose sizes are inspected.
+MOST_FRAMES = 1_000_000  # Stop here, to bound the time for a file that declares too many.
 # Codecs whose packets are independent images, so the packets in between need not be decoded.
 INTRA_ONLY = frozenset({"mjpeg", "rawvideo"})
 

@@ -64,7 +64,10 @@ def pick(count: int) -> dict[int, str]:
 
 
 def mask_of(answer: bytes | np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
-    """Return a predicted mask from its PNG, (H, W); None if it is not a picture of this size, which is not decoded then."""
+    """Return a predicted mask from its PNG.
+
+    The shape is (H, W); None if it is not a picture of this size, which is not decoded then.
+    """
     try:
         with Image.open(BytesIO(bytes(answer)), formats=("PNG",)) as picture:
             return np.asarray(picture) if picture.size[::-1] == shape else None

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from cardiobench.report.plots.style import FLOOR, FLOOR_LINE, MODEL, shorten, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
-COLUMNS = 2  # Maximum number of matrices side by side.
+COLUMNS = 2  # More matrices side by side could not be read on a phone.
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

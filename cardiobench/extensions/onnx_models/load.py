@@ -33,7 +33,7 @@ class OnnxSignalEncoder(SignalEncoder):
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as vectors (N, dim), float32."""
+        """Encode parts (N, ...) as float32 vectors (N, dim)."""
         return self.network(parts)
 
 

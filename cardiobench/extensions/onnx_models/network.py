@@ -83,7 +83,7 @@ class OnnxNetwork(torch.nn.Module):
         return parts
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as vectors (N, dim), float32.
+        """Encode parts (N, ...) as float32 vectors (N, dim).
 
         Raises:
             BadModel: ONNX Runtime refuses the parts, or the output is not one vector per part.

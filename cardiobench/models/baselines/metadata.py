@@ -23,7 +23,7 @@ DIM = 2 + 3 + 5 + MACHINES
 
 
 def metadata_features(recording: "Clip | Ecg") -> list[float]:
-    """Return the facts of a recording as numbers, (DIM,); only the shape of its signal or frames is used.
+    """Return the facts of a recording as numbers. The shape is (DIM,); only the shape of its signal or frames is used.
 
     The numbers are age and whether it is known; female, male, unknown; seconds, samples or frames per second, image
     height and width, whether the length is known; and the machine's bucket, all zero if unknown.

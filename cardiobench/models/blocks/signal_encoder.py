@@ -83,7 +83,7 @@ class SignalEncoder:
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) on the network's device as vectors (N, dim), or tokens (N, T, dim), float32."""
+        """Encode parts (N, ...) on the network's device as float32 vectors (N, dim) or tokens (N, T, dim)."""
         return pool(self.network(parts), self.token_pooling).float()
 
     def to(self, device: torch.device) -> Self:

@@ -136,7 +136,7 @@ class AttentionTraining:
 
     @torch.no_grad()
     def predict(self, probe: AttentionPooling, rows: np.ndarray) -> np.ndarray:
-        """Return numbers (n,) in the task's unit, or class probabilities (n, classes), float64."""
+        """Return numbers (n,) in the task's unit, or class probabilities (n, classes), in float64."""
         batches = np.split(rows, range(self.recipe.batch_size, len(rows), self.recipe.batch_size))
         with one_thread():
             outputs = np.concatenate([probe(*self._tokens(batch)).double().cpu().numpy() for batch in batches])

@@ -50,7 +50,7 @@ def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
 
 
 def f1_per_class(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """Return F1 of each class, (classes,); NaN for a class that is neither a label nor predicted.
+    """Return F1 of each class. The shape is (classes,); NaN for a class that is neither a label nor predicted.
 
     Implemented here, because a search calls it once per split and parameters, and scikit-learn's input checks take
     longer than many fits.

@@ -40,7 +40,7 @@ from cardiobench.report.plots.style import (
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.tasks.answers import MOST_OUTSIDE, OTHER
 
-MAX_MODELS = len(LINES)  # Maximum number of models per panel.
+MAX_MODELS = len(LINES)  # Each model needs its own style of line.
 CURVE, ABOVE = 1.4, 0.75  # Heights of a curve panel and the space above it in inches.
 SHARE = PercentFormatter(1, symbol=" %")  # Shares are shown in percent, as in the tables.
 POINTS = ["model", "curve", "x", "y", "share"]

@@ -170,7 +170,7 @@ class EcgFounder(SignalEncoder):
         self.bias = self.head.bias.double().cpu().numpy()
 
     def label_probabilities(self, vectors: np.ndarray) -> np.ndarray:
-        """Compute the label probabilities (R, 150) of stored vectors (R, 1024), float64."""
+        """Compute the label probabilities (R, 150) of stored vectors (R, 1024) in float64."""
         return expit(vectors.astype(np.float64) @ self.weight.T + self.bias)
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:

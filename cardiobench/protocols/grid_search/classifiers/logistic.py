@@ -29,7 +29,10 @@ class Logistic:
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Return the coefficients of the logits in the units of the features, (outputs, d); one output for two classes."""
+        """Return the coefficients of the logits in the units of the features.
+
+        The shape is (outputs, d); one output for two classes.
+        """
         return self.path.coefficients[0, 0]
 
 
