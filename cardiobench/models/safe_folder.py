@@ -37,7 +37,7 @@ LIBRARY_ERRORS = (
 DEEPEST = 12  # Levels of nesting, so that a deep file cannot exhaust the stack.
 MOST_LAYERS = 512
 LARGEST = 10**9  # Settings without a limit on size or count.
-LONGEST = 4096  # Characters; names and templates of published settings are shorter.
+LONGEST = 4096  # Maximum length of a string.
 COUNTS_OF_LAYERS = re.compile(r"layers|depths?$|num_blocks")
 NAME = re.compile(
     r"[A-Za-z][\w.]*"
