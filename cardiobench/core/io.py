@@ -249,7 +249,7 @@ def sha256_of_file(path: str | Path, longest: int | None = None) -> str:
     """Return the SHA-256 of a file's content, 64 hexadecimal digits.
 
     Raises:
-        BadData: The file has more than `longest` bytes, as a stranger's can without using any disk.
+        BadData: The file has more than `longest` bytes, as an untrusted file can without using any disk.
     """
     if longest is not None and (size := Path(path).stat().st_size) > longest:
         raise BadData(f"{path} has {size:,} bytes, but at most {longest:,} are allowed. Remove it from the folder.")

@@ -30,7 +30,7 @@ class Recognized:
         fingerprints: Fingerprint under which each recording is stored, or will be, (n,).
         missing: Positions of the recordings that are not stored, (m,).
         moved: Positions of recordings whose files have another state, but the stored content.
-        replaced: Positions of recordings that are stored with another content only.
+        replaced: Positions of recordings that are stored only with different content.
         renamed: Whether any fingerprint differs from the given one.
     """
 
@@ -101,7 +101,7 @@ def _compared(
     """Compare the content of recordings with that of shards; clear `left` where it is equal, and fill `names`.
 
     Returns:
-        Positions with an equal, and with another content.
+        Positions with equal, and with different content.
     """
     asked = np.unique(np.concatenate([positions for positions, *_ in others])) if others else NONE
     asked = asked[left[asked]]

@@ -15,7 +15,7 @@ class BoardColumn:
     Attributes:
         name: Heading.
         width: Width in pixels.
-        type: Gradio type of the cells: "str" or "number". No cell is Markdown, because names are a stranger's.
+        type: Gradio type of the cells: "str" or "number". No cell is Markdown, because names are untrusted.
     """
 
     name: str

@@ -49,9 +49,9 @@ REFUSALS = (
     *(RecursionError, TypeError, ValueError),
 )
 """What reading and judging a submission can raise: errors of this package, of the Hub's client, of parsers, and of
-calculations with a stranger's numbers. They refuse this submission and no other."""
+calculations with untrusted numbers. They refuse this submission and no other."""
 LONGEST_LINE = 1_000
-"""Maximum number of characters of a shown line, which may be a stranger's."""
+"""Maximum number of characters of a shown line, which may be untrusted."""
 MOST_FILES = 1_000
 """Maximum number of files that a submission adds."""
 SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}

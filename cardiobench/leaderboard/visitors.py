@@ -131,7 +131,7 @@ def _task_content(view: Collection, task: str, choice: Choice) -> dict[str, Any]
 
 
 def _value(found: Any) -> Any:
-    """Return another content of a component."""
+    """Return the new value of a component."""
     import gradio as gr
 
     if isinstance(found, BoardTable):

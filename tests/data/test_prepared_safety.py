@@ -192,7 +192,7 @@ SHARDS = {
 
 @pytest.mark.parametrize("case", SHARDS)
 def test_hostile_recordings_of_a_prepared_folder_are_refused_before_they_are_decoded(tmp_path, monkeypatch, case):
-    """Check files that their own note lists, as in a folder of a stranger."""
+    """Check files that their own note lists, as in an untrusted folder."""
     make, reason = SHARDS[case]
     table = make()
     folder = ecgs(tmp_path)

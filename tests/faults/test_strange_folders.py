@@ -1,4 +1,4 @@
-"""Check that a results folder of a stranger runs no code, shows no forged figure and leads to no other file.
+"""Check that a third party's results folder runs no code, shows no forged figure and leads to no other file.
 
 Every file that such a folder holds is replaced by hostile ones, one at a time, and every command that reads the folder is run.
 """
@@ -238,7 +238,7 @@ def board(folder: Path) -> None:
 
 @pytest.mark.parametrize("rule", ["../../../../elsewhere/up", "a/b", "/tmp/up", "..", "x" * 300, "\n"])
 def test_name_in_a_table_is_no_path(tmp_path, rule):
-    """The name of a figure is of a table of the stranger."""
+    """The name of the figure comes from an untrusted table."""
     record = AnalysisResult(
         "prompt_sensitivity", "camus/ef", ("camus/ef",), {"n": point_estimate(3.0)}, {"wordings": wordings(rule)},
         models=({"name": "org/one"},),

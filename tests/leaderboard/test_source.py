@@ -137,7 +137,7 @@ def other() -> bytes:
 
 
 def send_raw(repository, contents):
-    """Add files to a repository of the loopback Hub, as a stranger's commit would."""
+    """Add files to a repository of the loopback Hub, as a third party's commit would."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
     operations = [CommitOperationAdd(path, content) for path, content in contents.items()]

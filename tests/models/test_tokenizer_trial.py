@@ -1,4 +1,4 @@
-"""Check that a stranger's tokenizer is refused if it needs any amount of memory or time, before this process uses it."""
+"""Check that a third party's tokenizer is refused if it needs any amount of memory or time, before this process uses it."""
 
 import json
 

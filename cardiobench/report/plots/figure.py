@@ -52,7 +52,7 @@ class SavedFigure:
 
 def save_report_figure(figure: ReportFigure, folder: Path, stem: str, *, png: bool) -> SavedFigure:
     """Save a figure as `<stem>.<name>.svg`, its tables as `<stem>.<table>.csv`, and optionally a PNG."""
-    # Names can be of a stranger's table.
+    # Names can come from an untrusted table.
     vector, image = (folder / f"{stem}.{file_part(figure.name)}.{suffix}" for suffix in ("svg", "png"))
     svg = save_figure(figure.figure, vector, png=png)
     tables = {folder / f"{stem}.{file_part(name)}.csv": table for name, table in figure.tables.items()}

@@ -72,7 +72,7 @@ WRITERS = (write_wfdb, write_csv, write_edf, write_dicom, write_muse)
 
 
 def write_hospital(folder: Path, count: int = 150) -> pd.DataFrame:
-    """Write ECGs in five formats by turns, and return their German table, one row each.
+    """Write ECGs in five alternating formats, and return their German table, one row each.
 
     Above the number of bundled ECGs, these are written again at 0.9 of their amplitude, for other patients.
     """
