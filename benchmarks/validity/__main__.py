@@ -1,6 +1,6 @@
-"""Simulate the promises of the verdicts: false alarms, power, coverage, failures, gaps, comparisons, rankings, missing data.
+"""Simulate the guarantees of the verdicts: false alarms, power, coverage, failures, gaps, comparisons, rankings, missing data.
 
-Every rule runs as in the package, on predictions with known truth. The script prints Markdown tables and fails if a promise is
+Every rule runs as in the package, on predictions with known truth. The script prints Markdown tables and fails if a guarantee is
 broken. It takes four minutes on one core at 300 repetitions:
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity [REPETITIONS]
@@ -45,15 +45,15 @@ PARTS = (
 
 
 def broken(part, repetitions: int) -> list[str]:
-    """Print the tables of a part; return the names of broken promises."""
+    """Print the tables of a part; return the names of guarantees that do not hold."""
     return [name for name, value, limit in part(repetitions) if value > limit]
 
 
 def main(repetitions: int = 300) -> int:
-    """Print every table; return the number of broken promises."""
+    """Print every table; return the number of guarantees that do not hold."""
     names = [name for part in PARTS for name in broken(part, repetitions)]
     power_of_frames(repetitions)
-    print(f"\n{len(names)} promises are not kept{': ' + ', '.join(names) if names else ''}")
+    print(f"\n{len(names)} guarantees do not hold{': ' + ', '.join(names) if names else ''}")
     return len(names)
 
 

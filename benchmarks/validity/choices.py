@@ -13,7 +13,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from benchmarks.validity.means import SIZES
-from benchmarks.validity.simulated import Promise
+from benchmarks.validity.simulated import Guarantee
 from benchmarks.validity.subsets import exact
 from cardiobench.data.spec import Task
 from cardiobench.extensions.choose.decide import decide
@@ -84,14 +84,14 @@ CASES = (
 )
 
 
-def operating_points(repetitions: int) -> Iterator[Promise]:
+def operating_points(repetitions: int) -> Iterator[Guarantee]:
     """Print the coverage of the intervals of an operating point whose patients have unequal numbers of recordings."""
     for name in ("Pareto .8, up to 400", "Pareto 1.1, up to 200", "geometric, up to 30"):
         people, sizes = SIZES[name]
         yield from _operating_points(name, people, sizes, repetitions)
 
 
-def _operating_points(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Promise]:
+def _operating_points(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Guarantee]:
     keys = ("sensitivity", "specificity", "ppv", "npv", "net_benefit")
 
     def draw(rng: np.random.Generator, count: int, prefix: str = "p") -> TableAnswers:
@@ -124,7 +124,7 @@ def _operating_points(name: str, people: int, sizes: Callable, repetitions: int)
         yield from exact(f"{key} of an operating point, {people} patients, {name}", held[key])
 
 
-def guarded_thresholds(repetitions: int) -> Iterator[Promise]:
+def guarded_thresholds(repetitions: int) -> Iterator[Guarantee]:
     """Simulate how often the guarded threshold has the requested sensitivity in the population."""
     for positives in (30, 63, 200):
         rng, held = np.random.default_rng([12, positives]), []
@@ -135,7 +135,7 @@ def guarded_thresholds(repetitions: int) -> Iterator[Promise]:
         yield from exact(f"a sensitivity of at least .9, {positives} positive validation patients", held, 95, 100)
 
 
-def single_best(repetitions: int) -> Iterator[Promise]:
+def single_best(repetitions: int) -> Iterator[Guarantee]:
     """Print the share of runs that name a single best among equally good models."""
     print("| models | validation patients | with the class, % | metrics | single best, % |\n|---|---|---|---|---|")
     for case in CASES:
@@ -150,13 +150,13 @@ def single_best(repetitions: int) -> Iterator[Promise]:
 PARTS = (single_best, operating_points, guarded_thresholds)
 
 
-def broken(part: Callable[[int], Iterator[Promise]], repetitions: int) -> list[str]:
-    """Print a table; return the names of broken promises."""
+def broken(part: Callable[[int], Iterator[Guarantee]], repetitions: int) -> list[str]:
+    """Print a table; return the names of guarantees that do not hold."""
     return [name for name, value, limit in part(repetitions) if value > limit]
 
 
 def main(repetitions: int = 1000) -> int:
-    """Print every table; return the number of broken promises."""
+    """Print every table; return the number of guarantees that do not hold."""
     header = "\n| interval | coverage in %, exact 95 % interval | repetitions with an interval |\n|---|---|---|"
     names = broken(single_best, repetitions)
     for part in PARTS[1:]:

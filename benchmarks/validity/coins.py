@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity.coins [REPETITIONS]
 
-This takes three minutes on one core at 100 repetitions. It includes extensions, so it is separate from the core's promises
+This takes three minutes on one core at 100 repetitions. It includes extensions, so it is separate from the core's guarantees
 (`__main__`).
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from benchmarks.validity.simulated import Promise, noise
+from benchmarks.validity.simulated import Guarantee, noise
 from cardiobench.core.config import RESAMPLES
 from cardiobench.data import catalog
 from cardiobench.data.references import references_of
@@ -171,7 +171,7 @@ COINS: dict[str, Coin] = {
 }
 
 
-def coins(repetitions: int) -> Iterator[Promise]:
+def coins(repetitions: int) -> Iterator[Guarantee]:
     """Print how often each check reports an effect."""
     print("\n| noise embeddings | p < .05, % | effect claimed, % |\n|---|---|---|")
     for name, coin in COINS.items():

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
-from benchmarks.validity.simulated import BOTH, DRAWS, TEST_SETS, Promise, call, coin, noise, sampler
+from benchmarks.validity.simulated import BOTH, DRAWS, TEST_SETS, Guarantee, call, coin, noise, sampler
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.compare import paired_difference
@@ -17,7 +17,7 @@ from cardiobench.stats.information import information_test
 from cardiobench.tasks.groups import breakdowns, gap_tests
 
 
-def gaps(repetitions: int) -> Iterator[Promise]:
+def gaps(repetitions: int) -> Iterator[Guarantee]:
     """Print the share of p < .05 and the mean excess of the gap, for groups with and without a difference."""
     print("\n| groups | p < .05 | gap, expected, excess |\n|---|---|---|")
     for name, shares, mixes, sens in (
@@ -76,7 +76,7 @@ DIFFERENT = {"sensitivity .9 and .6, 40 % ill both, 300": 77, "sensitivity .9 an
 """Share of test sets in which a difference is claimed, in %."""
 
 
-def group_differences(repetitions: int) -> Iterator[Promise]:
+def group_differences(repetitions: int) -> Iterator[Guarantee]:
     """Simulate the difference of two groups beyond their mix: p, interval, both, and coverage of the mean excess."""
     print("\n| two groups | p < .05, interval without 0, both | covers the true excess |\n|---|---|---|")
     for name, make in [(name, partial(_of_classes, *case)) for name, case in OF_CLASSES.items()] + [
@@ -120,7 +120,7 @@ def _of_numbers(
     return "mae", sampler(truth, answer, np.arange(people), seed, 0), group
 
 
-def comparisons(repetitions: int) -> Iterator[Promise]:
+def comparisons(repetitions: int) -> Iterator[Guarantee]:
     """Simulate two equal models, two that differ by the margin, and a family of tasks."""
     margin_ = margin("f1_macro")
     print(
@@ -205,7 +205,7 @@ EQUAL = {
 }
 
 
-def equal_models(repetitions: int) -> Iterator[Promise]:
+def equal_models(repetitions: int) -> Iterator[Guarantee]:
     """Simulate two equal models on rare classes, unequal patients and heavy tails."""
     print("\n| two equal models | called different, % |\n|---|---|")
     for name, (make, key, count) in EQUAL.items():
@@ -235,7 +235,7 @@ def _pair(truth: np.ndarray, other: float, rng: np.random.Generator, seed: int) 
     return (low, high), tuple(inner)
 
 
-def label_comparisons(repetitions: int) -> Iterator[Promise]:
+def label_comparisons(repetitions: int) -> Iterator[Guarantee]:
     """Simulate two equal models of AUROC .8 on several labels, some of them rare, with or without correlated predictions."""
     metric, shift = load_metric("auroc_macro"), np.sqrt(2) * stats.norm.ppf(0.8)
     print("\n| two equal models on several labels | p < .05, predictions unrelated / related, % |\n|---|---|")

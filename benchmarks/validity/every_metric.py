@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from scipy import special, stats
 
-from benchmarks.validity.simulated import DRAWS, Promise, noise
+from benchmarks.validity.simulated import DRAWS, Guarantee, noise
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
@@ -97,7 +97,7 @@ EVERY_METRIC: dict[str, tuple[tuple[Simulate, ...], tuple[str, ...], int, tuple[
 }
 
 
-def every_metric(repetitions: int) -> Iterator[Promise]:
+def every_metric(repetitions: int) -> Iterator[Guarantee]:
     """Print the coverage of every number of every report, by patients; the class mix varies between samples."""
     print("\n| coverage of every interval | patients | worst of the simulations, each number |\n|---|---|---|")
     for name, (simulations, metrics, classes, sizes) in EVERY_METRIC.items():

@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python -m benchmarks.validity.folds [REPETITIONS] [FAMILIES]
 
 This takes two minutes on one core at 300 repetitions, and 15 minutes at 1,000 families. It tests an extension, so it is separate
-from the core's promises (`__main__`).
+from the core's guarantees (`__main__`).
 """
 
 import sys
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.validity.simulated import Promise, noise
+from benchmarks.validity.simulated import Guarantee, noise
 from cardiobench.extensions.cross_validation.protocol import CrossValidation
 from cardiobench.scoring.verdict import FIXED
 from cardiobench.stats.clusters import Clusters
@@ -30,7 +30,7 @@ CASES = {
 }
 
 
-def out_of_fold(repetitions: int) -> Iterator[Promise]:
+def out_of_fold(repetitions: int) -> Iterator[Guarantee]:
     """Print the share of p-values below each level for logistic regression by `cross_validation`, 5 folds, 30 % ill."""
     print("\n| out of fold | fixed answers: .05, .05/3, .05/14 | refits: .05, .05/14 | a family of 14, fixed, refits |")
     print("|---|---|---|---|")
@@ -54,7 +54,7 @@ def out_of_fold(repetitions: int) -> Iterator[Promise]:
             yield f"{name}, refits in a family", 100 * strict, 5 / FAMILY + noise(5 / FAMILY, repetitions)
 
 
-def families(number: int) -> Iterator[Promise]:
+def families(number: int) -> Iterator[Guarantee]:
     """Count the families of 14 tests on noise (200 patients, 512 features) in which refits give a false alarm.
 
     In theory, the share is at most 4.8 %. Rows of noise are exchangeable within a fold, whatever the folds know of the labels:

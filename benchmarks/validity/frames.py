@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from benchmarks.validity.simulated import Promise, noise
+from benchmarks.validity.simulated import Guarantee, noise
 from cardiobench.data import catalog
 from cardiobench.tasks.dense_information import permutation_test
 from cardiobench.tasks.frames import frame_kind
@@ -52,7 +52,7 @@ def frames(
     return pd.DataFrame(rows, columns=["patient_id", "view", "phase"]), truths, answers
 
 
-def permuted_frames(repetitions: int) -> Iterator[Promise]:
+def permuted_frames(repetitions: int) -> Iterator[Guarantee]:
     """Print how often p < .05 for predictions that ignore the recording."""
     print("\n| masks and points, p <= .05 | error per patient | error per frame | exchangeable |")
     print("|---|---|---|---|")
@@ -64,7 +64,7 @@ def permuted_frames(repetitions: int) -> Iterator[Promise]:
 
 
 def power_of_frames(repetitions: int) -> None:
-    """Print how often p < .05 for a weak model, which is no promise."""
+    """Print how often p < .05 for a weak model, which is not guaranteed."""
     print("\n| masks and points, p <= .05 | weak model |\n|---|---|")
     for name in TEST_SETS:
         print(f"| {name} | {_significant(name, 'model', repetitions)[0]:.0f} |")

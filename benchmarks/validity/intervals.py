@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from benchmarks.validity.simulated import BOTH, DRAWS, Make, Promise, noise, sampler
+from benchmarks.validity.simulated import BOTH, DRAWS, Guarantee, Make, noise, sampler
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
 
 
-def coverage(repetitions: int) -> Iterator[Promise]:
+def coverage(repetitions: int) -> Iterator[Guarantee]:
     """Print the coverage of each interval in %, with the mean width."""
     print("\n| interval | test set | coverage (width) |\n|---|---|---|")
     for n, ill in ((48, 4), (48, 12), (26, 13), (100, 10), (119, 60), (1277, 120)):
@@ -43,7 +43,7 @@ def coverage(repetitions: int) -> Iterator[Promise]:
             yield _line("mae, log-t", f"{n} patients, {name}", hits, repetitions)
 
 
-def _covered(metric: str, name: str, make: Make, target: float, repetitions: int) -> Iterator[Promise]:
+def _covered(metric: str, name: str, make: Make, target: float, repetitions: int) -> Iterator[Guarantee]:
     rng, hits = np.random.default_rng(0), []
     for seed in range(repetitions):
         found = estimate_metric(load_metric(metric), sampler(*make(rng), seed), [metric])[metric]
@@ -51,7 +51,7 @@ def _covered(metric: str, name: str, make: Make, target: float, repetitions: int
     yield _line("macro F1, smoothed", name, hits, repetitions)
 
 
-def _areas(n: int, ill: int, auroc: float, repetitions: int) -> Iterator[Promise]:
+def _areas(n: int, ill: int, auroc: float, repetitions: int) -> Iterator[Guarantee]:
     """Simulate AUROC and, from fifty patients with the class, average precision."""
     truth, shift = np.repeat([0, 1], (n - ill, ill)), np.sqrt(2) * stats.norm.ppf(auroc)
     recall = (np.arange(100_000) + 0.5) / 100_000
@@ -72,7 +72,7 @@ def _areas(n: int, ill: int, auroc: float, repetitions: int) -> Iterator[Promise
         yield _line("average precision, Wilson", name, hits["auprc"], repetitions)
 
 
-def _line(method: str, name: str, hits: list[tuple[bool, float]], repetitions: int, least: float = 90) -> Promise:
+def _line(method: str, name: str, hits: list[tuple[bool, float]], repetitions: int, least: float = 90) -> Guarantee:
     share, width = np.mean(hits, axis=0)
     print(f"| {method} | {name} | {100 * share:.0f} ({width:.2f}) |")
     return f"coverage {method} {name}", least - 100 * share, noise(least, repetitions)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import special, stats
 
-from benchmarks.validity.simulated import BOTH, DRAWS, Promise, noise
+from benchmarks.validity.simulated import BOTH, DRAWS, Guarantee, noise
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
@@ -33,10 +33,10 @@ ERRORS: dict[str, Law] = {
     "MAE, 4 t(2.5)": lambda g, n: np.clip(4 * g.standard_t(2.5, n), -75, 75),
 }
 LEAST = {"MAE, 2 % gross errors of 60": 85}
-"""Promised coverage in % where it is not 92: gross errors that few test sets contain."""
+"""Guaranteed coverage in % where it is not 92: gross errors that few test sets contain."""
 
 
-def rare_failures(repetitions: int) -> Iterator[Promise]:
+def rare_failures(repetitions: int) -> Iterator[Guarantee]:
     """Print the coverage of means with rare failures, and of shares."""
     print("\n| mean | patients | coverage, misses that flatter |\n|---|---|---|")
     for name, (key, law) in SCORES.items():
@@ -76,7 +76,7 @@ def _covered(
     people: int,
     repetitions: int,
     make: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]],
-) -> Promise:
+) -> Guarantee:
     rng, held, flattered = np.random.default_rng([7, people]), [], []
     clusters = Clusters.of(np.arange(people))
     for _ in range(repetitions):
@@ -97,7 +97,7 @@ SIZES: dict[str, tuple[int, Callable[[np.random.Generator, int], np.ndarray]]] =
 }
 
 
-def unequal_patients(repetitions: int) -> Iterator[Promise]:
+def unequal_patients(repetitions: int) -> Iterator[Guarantee]:
     """Print the coverage of MAE, macro F1 and AUROC if a few patients have most of the rows."""
     print("\n| patients, rows | median effective | MAE | macro F1 | AUROC |\n|---|---|---|---|---|")
     for name, (people, sizes) in SIZES.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmarks.validity.simulated import Promise
+from benchmarks.validity.simulated import Guarantee
 from benchmarks.validity.tables import result_of_two_classes
 from cardiobench.leaderboard.boards import row_kinds, row_standings
 from cardiobench.metrics.load import load_metric
@@ -33,8 +33,8 @@ def lower_end(count: int, repetitions: int) -> float:
     return 100 * float(stats.binomtest(count, repetitions).proportion_ci(0.95, "exact").low)
 
 
-def promise(name: str, false: list[bool], text: str) -> Promise:
-    """Print a rate of false statements and return it as a promise about the lower end of its interval."""
+def guarantee(name: str, false: list[bool], text: str) -> Guarantee:
+    """Print a rate of false statements and return it as a guarantee about the lower end of its interval."""
     print(f"| {text} | {100 * np.mean(false):.1f} |", flush=True)
     return name, lower_end(int(np.sum(false)), len(false)), LEVEL
 
@@ -52,7 +52,7 @@ def board_scores(rng: np.random.Generator, models: int, tasks: int, related: flo
     return SCORE + error * (common + np.sqrt(1 - related) * rng.normal(size=(models, tasks))), error
 
 
-def boards(repetitions: int) -> Iterator[Promise]:
+def boards(repetitions: int) -> Iterator[Guarantee]:
     """Simulate overviews of equal models from scores and standard errors; each task is a dataset of its own."""
     print("\n| board of equal models | tables with a false better, % |\n|---|---|")
     for models, tasks, related in BOARDS:
@@ -64,10 +64,10 @@ def boards(repetitions: int) -> Iterator[Promise]:
             )
             false.append(bool(decide_pairs(list(map(str, range(models))), scores[:, 0], [found], [True]).better.any()))
         text = f"{models} models, {tasks} tasks, correlation {related:g}"
-        yield promise(f"board, {text}", false, text)
+        yield guarantee(f"board, {text}", false, text)
 
 
-def boards_of_results(repetitions: int) -> Iterator[Promise]:
+def boards_of_results(repetitions: int) -> Iterator[Guarantee]:
     """Simulate boards of two equal models on 14 tasks through results, as the leaderboard reads them."""
     like, tasks = result_of_two_classes(), [f"toy{number}/finding" for number in range(14)]
     print("\n| board of two equal models, read from results | tables with a false better, % |\n|---|---|")
@@ -83,7 +83,7 @@ def boards_of_results(repetitions: int) -> Iterator[Promise]:
             (name,) = row_kinds(entries)
             _, rows = row_standings(entries, name)
             false.append(any(one.place.first > 1 for one in rows))
-        yield promise(f"board of results, {related:g}", false, f"{len(tasks)} tasks, correlation {related:g}")
+        yield guarantee(f"board of results, {related:g}", false, f"{len(tasks)} tasks, correlation {related:g}")
 
 
 def _entry(like: ScoreResult, task: str, model: str, value: float, error: float) -> ResultEntry:
@@ -97,7 +97,7 @@ UNEQUAL = [(1, 120, 0.8), (2, 120, 0.8), (3, 120, 0.8), (2, 150, 1.1), (3, 400, 
 """Number of tasks of one dataset, patients, and exponent of the Pareto distribution of rows per patient."""
 
 
-def unequal_rankings(repetitions: int) -> Iterator[Promise]:
+def unequal_rankings(repetitions: int) -> Iterator[Guarantee]:
     """Simulate two equal models on tasks of one dataset whose patients have very different numbers of rows."""
     print("\n| two equal models, unequal patients | called different, % |\n|---|---|")
     metric = load_metric("f1_macro")
@@ -117,14 +117,14 @@ def unequal_rankings(repetitions: int) -> Iterator[Promise]:
                     scores[model][task] = score_task(metric, sample, who, 2, "toy")
             false.append(bool(rank_scores("probe", metric, "", names, scores).standings.better.any()))
         text = f"{tasks} tasks, {people} patients, Pareto {shape:g}"
-        yield promise(f"unequal ranking, {text}", false, text)
+        yield guarantee(f"unequal ranking, {text}", false, text)
 
 
 FOLDERS = [(4, 14, 1), (4, 14, 14), (8, 5, 2), (3, 20, 19)]
 """Number of complete models, their tasks, and tasks of the additional model."""
 
 
-def folders(repetitions: int) -> Iterator[Promise]:
+def folders(repetitions: int) -> Iterator[Guarantee]:
     """Count folders in which an additional model takes away the table in which the others are ranked."""
     print("\n| folder with an additional model | tables lost, % |\n|---|---|")
     for models, tasks, few in FOLDERS:
@@ -142,7 +142,7 @@ MARKS = [(9, 300), (4, 300), (20, 1000)]
 """Number of marks on a page, and patients."""
 
 
-def marks(repetitions: int) -> Iterator[Promise]:
+def marks(repetitions: int) -> Iterator[Guarantee]:
     """Simulate the marks of a page: models worse by the margin called "not worse", and equal models called better."""
     print("\n| page | pages with a false mark, % |\n|---|---|")
     for count, people in MARKS:
@@ -162,13 +162,13 @@ def marks(repetitions: int) -> Iterator[Promise]:
             false["better than the reference"].append(min(correct(found)) < 0.05)
         for name, seen in false.items():
             text = f'{count} marks "{name}", {people} patients'
-            yield promise(text, seen, text)
+            yield guarantee(text, seen, text)
 
 
 PARTS = (boards, boards_of_results, unequal_rankings, folders, marks)
 
 
-def pages(repetitions: int) -> Iterator[Promise]:
+def pages(repetitions: int) -> Iterator[Guarantee]:
     """Run all parts."""
     for part in PARTS:
         yield from part(repetitions)
@@ -176,5 +176,5 @@ def pages(repetitions: int) -> Iterator[Promise]:
 
 if __name__ == "__main__":
     broken = [name for name, value, limit in pages(*map(int, sys.argv[1:] or ["300"])) if value > limit]
-    print(f"\n{len(broken)} promises are not kept{': ' + ', '.join(broken) if broken else ''}")
+    print(f"\n{len(broken)} guarantees do not hold{': ' + ', '.join(broken) if broken else ''}")
     sys.exit(min(1, len(broken)))

@@ -27,8 +27,8 @@ TEST_SETS = {
 }
 DRAWS = 499
 BOTH = np.array([True, True])
-Promise = tuple[str, float, float]
-"""Name of a promise, measured number, and largest number that keeps the promise."""
+Guarantee = tuple[str, float, float]
+"""Name of a guarantee, measured number, and largest number for which it holds."""
 Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import special, stats
 
 from benchmarks.validity.means import NONE, SIZES
-from benchmarks.validity.simulated import Promise
+from benchmarks.validity.simulated import Guarantee
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
@@ -18,18 +18,18 @@ from cardiobench.tasks.answers import TableAnswers
 from cardiobench.tasks.unit_means import mean_metric
 
 LEAST, MOST = 92.0, 99.0
-"""Smallest and largest promised coverage in %."""
+"""Smallest and largest guaranteed coverage in %."""
 
 
-def exact(name: str, held: list[bool], least: float = LEAST, most: float = MOST) -> Iterator[Promise]:
-    """Print a coverage with its exact 95 % interval; the promise is kept if the interval meets the promised range."""
+def exact(name: str, held: list[bool], least: float = LEAST, most: float = MOST) -> Iterator[Guarantee]:
+    """Print a coverage with its exact 95 % interval; the guarantee holds if the interval meets the guaranteed range."""
     found = stats.binomtest(int(np.sum(held)), len(held)).proportion_ci(method="exact")
     print(f"| {name} | {100 * np.mean(held):.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}] | {len(held)} |")
     yield f"coverage of {name}, at least", least - 100 * found.high, 0
     yield f"coverage of {name}, at most", 100 * found.low - most, 0
 
 
-def of_subsets(repetitions: int) -> Iterator[Promise]:
+def of_subsets(repetitions: int) -> Iterator[Guarantee]:
     """Print the coverage of all intervals in this module."""
     print("\n| interval | coverage in %, exact 95 % interval | repetitions with an interval |\n|---|---|---|")
     yield from shares_of_unequal_patients(repetitions)
@@ -39,7 +39,7 @@ def of_subsets(repetitions: int) -> Iterator[Promise]:
     yield from bias_with_gross_errors(repetitions)
 
 
-def shares_of_unequal_patients(repetitions: int) -> Iterator[Promise]:
+def shares_of_unequal_patients(repetitions: int) -> Iterator[Guarantee]:
     """Simulate sensitivity and specificity of an ejection fraction below 50 %."""
     for name in ("Pareto .8, up to 400", "Pareto 1.1, up to 200", "geometric, up to 30"):
         people, sizes = SIZES[name]
@@ -47,7 +47,7 @@ def shares_of_unequal_patients(repetitions: int) -> Iterator[Promise]:
         yield from _classes(name, people, sizes, repetitions)
 
 
-def _ejection_fractions(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Promise]:
+def _ejection_fractions(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Guarantee]:
     metric, keys = load_metric("ejection_fraction_report"), ("sensitivity_lt_50", "specificity_lt_50")
 
     def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -68,7 +68,7 @@ def _ejection_fractions(name: str, people: int, sizes: Callable, repetitions: in
         yield from exact(f"{key}, {people} patients, {name}", held[key])
 
 
-def _classes(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Promise]:
+def _classes(name: str, people: int, sizes: Callable, repetitions: int) -> Iterator[Guarantee]:
     """Simulate sensitivity, specificity and predictive values of two classes, whose patients have one label each."""
     metric, keys = load_metric("classification_report"), ("sensitivity", "specificity", "ppv", "npv")
 
@@ -93,7 +93,7 @@ def _classes(name: str, people: int, sizes: Callable, repetitions: int) -> Itera
         yield from exact(f"{key} of two classes, {people} patients, {name}", held[key])
 
 
-def extreme_shares(repetitions: int) -> Iterator[Promise]:
+def extreme_shares(repetitions: int) -> Iterator[Guarantee]:
     """Simulate shares near 1; the shares of few patients that never fail are always held, so there is no upper limit."""
     metric = mean_metric(load_metric("ejection_fraction_report").numbers["within_5_points"])
     for share in (0.95, 0.98, 0.997):
@@ -107,7 +107,7 @@ def extreme_shares(repetitions: int) -> Iterator[Promise]:
             yield from exact(f"a share of {share}, {people} patients", held, most=100)
 
 
-def label_means(repetitions: int) -> Iterator[Promise]:
+def label_means(repetitions: int) -> Iterator[Guarantee]:
     """Simulate means over 20 labels of .5 to 30 %."""
     keys = ("multilabel_f1", "multilabel_precision", "multilabel_recall", "multilabel_specificity")
     metric = load_metric("multilabel_f1")
@@ -141,7 +141,7 @@ def label_means(repetitions: int) -> Iterator[Promise]:
                 print(f"| {name} | no interval | 0 |")
 
 
-def task_means(repetitions: int) -> Iterator[Promise]:
+def task_means(repetitions: int) -> Iterator[Guarantee]:
     """Simulate the mean of macro F1 over eight tasks of the same patients."""
     tasks = [Task(f"toy/t{n}", "binary", f"t{n}", ("f1_macro",), ("well", "sick")) for n in range(8)]
     rates, hit, right = np.linspace(0.15, 0.5, 8), 0.75, 0.85
@@ -167,7 +167,7 @@ def task_means(repetitions: int) -> Iterator[Promise]:
         yield from exact(f"mean of eight tasks, {people} patients", held)
 
 
-def bias_with_gross_errors(repetitions: int) -> Iterator[Promise]:
+def bias_with_gross_errors(repetitions: int) -> Iterator[Guarantee]:
     """Simulate the bias of numbers of which 2 % are grossly wrong, in one direction or both."""
     metric = load_metric("regression_report")
     for name, gross, target in (("2 % of +60", 60.0, 1.2), ("2 % of +-60", 0.0, 0.0), ("no gross errors", None, 0.0)):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from benchmarks.validity.simulated import BOTH, DRAWS, Promise, noise
+from benchmarks.validity.simulated import BOTH, DRAWS, Guarantee, noise
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import ScoreResult
@@ -34,7 +34,7 @@ SHARED = 0.6
 """Part of the predictions that all models share."""
 
 
-def rankings(repetitions: int) -> Iterator[Promise]:
+def rankings(repetitions: int) -> Iterator[Guarantee]:
     """Print tables with a false "better", detected pairs, and coverage of true ranks."""
     print(
         "\n| table | any false better | power | all true places held | mean width of a place |\n|---|---|---|---|---|"
@@ -83,7 +83,7 @@ SUBMISSIONS = {
 }
 
 
-def best_of_many(repetitions: int) -> Iterator[Promise]:
+def best_of_many(repetitions: int) -> Iterator[Guarantee]:
     """Simulate the best of many submissions: above the floor, and coverage of the winner's true value."""
     print("\n| 200 patients, 30 % ill | above | covers the winner |\n|---|---|---|")
     metric, like = load_metric("f1_macro"), result_of_two_classes()

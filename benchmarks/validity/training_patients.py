@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmarks.validity.simulated import DRAWS, Promise
+from benchmarks.validity.simulated import DRAWS, Guarantee
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.metrics.load import load_metric
@@ -122,15 +122,15 @@ def _excluded(found: Sequence[Difference]) -> int:
     return sum(not one.low <= 0 <= one.high for one in found)
 
 
-def equal_encoders(repetitions: int) -> Iterator[Promise]:
+def equal_encoders(repetitions: int) -> Iterator[Guarantee]:
     """Print how often one of two equal encoders is called better, in a tenth of the repetitions, because fits take long.
 
-    The promise is kept if the lower end of the exact 95 % interval of the rate is at most 5 %.
+    The guarantee holds if the lower end of the exact 95 % interval of the rate is at most 5 %.
     """
     yield from _equal(max(1, repetitions // 10))
 
 
-def _equal(repetitions: int) -> Iterator[Promise]:
+def _equal(repetitions: int) -> Iterator[Guarantee]:
     print(
         f"\n| two equal encoders ({repetitions}), called different without → with refits, % | {' | '.join(name for _, name in METRICS.values())} |"
     )
@@ -163,10 +163,10 @@ def better_encoders(repetitions: int) -> None:
 
 
 def main(repetitions: int = 300) -> int:
-    """Print both tables; return the number of broken promises."""
+    """Print both tables; return the number of guarantees that do not hold."""
     broken = [name for name, value, limit in _equal(repetitions) if value > limit]
     better_encoders(max(1, repetitions // 3))
-    print(f"\n{len(broken)} promises are not kept{': ' + ', '.join(broken) if broken else ''}")
+    print(f"\n{len(broken)} guarantees do not hold{': ' + ', '.join(broken) if broken else ''}")
     return len(broken)
 
 

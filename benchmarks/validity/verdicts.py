@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.validity.simulated import (
     TEST_SETS,
-    Promise,
+    Guarantee,
     binormal,
     call,
     clustered,
@@ -24,8 +24,8 @@ from cardiobench.tasks.bounds import completed
 RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
-def false_alarms(repetitions: int) -> Iterator[Promise]:
-    """Print random predictions at six rates on every test set: % above the floor, and the promise."""
+def false_alarms(repetitions: int) -> Iterator[Guarantee]:
+    """Print random predictions at six rates on every test set: % above the floor, and the guarantee."""
     print("\n| coins, worst of six rates | interval above | p < .05 | **above the floor** |\n|---|---|---|---|")
     for name, counts in TEST_SETS.items():
         own = counts[1] / sum(counts)
@@ -57,7 +57,7 @@ EXPECTED_OF_NUMBERS = {29: {0.7: 38, 0.8: 76}, 60: {0.5: 7, 0.7: 81}, 150: {0.5:
 EXPECTED_REPETITIONS = 200
 
 
-def power(repetitions: int) -> Iterator[Promise]:
+def power(repetitions: int) -> Iterator[Guarantee]:
     """Print models of known AUROC: % above the floor, even / rate, at least the reference up to noise."""
     print("\n| power, threshold one half / rate cut | AUROC | above the floor |\n|---|---|---|")
     for name, levels in EXPECTED.items():
@@ -76,7 +76,7 @@ def power(repetitions: int) -> Iterator[Promise]:
             yield f"power EF {n} {r}", reference - above, noise((above + reference) / 2, both, 3)
 
 
-def missing(repetitions: int) -> Iterator[Promise]:
+def missing(repetitions: int) -> Iterator[Guarantee]:
     """Judge random predictions without 12 of the errors in 119 rows (25/94): on the predicted rows, and in the worst case."""
     truth, rng, found = np.repeat([0, 1], (25, 94)), np.random.default_rng(0), []
     for seed in range(repetitions):
@@ -97,7 +97,7 @@ def missing(repetitions: int) -> Iterator[Promise]:
     yield "missing answers", mean[1], 5 + noise(5, repetitions)
 
 
-def correlation(repetitions: int) -> Iterator[Promise]:
+def correlation(repetitions: int) -> Iterator[Guarantee]:
     """Simulate a text axis: value and position are constant within a patient with 1 to 8 rows, and unrelated."""
     for people in (60, 20):
         rng, found = np.random.default_rng(0), []

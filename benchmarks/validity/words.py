@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import stats
 
-from benchmarks.validity.simulated import Promise, judged, noise, sampler
+from benchmarks.validity.simulated import Guarantee, judged, noise, sampler
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.protocols.cut import rate_cut
 from cardiobench.results.verdict import Verdict
@@ -171,7 +171,7 @@ CASES: dict[str, tuple[Test, str, float]] = {  # Name -> test set, word, its sma
 }  # fmt: skip
 
 
-def words(repetitions: int) -> Iterator[Promise]:
+def words(repetitions: int) -> Iterator[Guarantee]:
     """Print how often each verdict occurs."""
     print(f"\n| test set | {' | '.join(SHOWN)} |\n|---|{'---|' * len(SHOWN)}")
     for name, (make, word, limit) in CASES.items():

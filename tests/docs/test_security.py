@@ -1,13 +1,13 @@
-"""Check that every promise in SECURITY.md names an existing test."""
+"""Check that every guarantee in SECURITY.md names an existing test."""
 
 import ast
 import re
 
 
-def test_every_promise_names_an_existing_test(root):
+def test_every_guarantee_names_an_existing_test(root):
     text = (root / "SECURITY.md").read_text(encoding="utf-8")
-    promises = text.partition("## What is promised")[2].partition("## What is not promised")[0]
-    items = re.split(r"^\* ", promises, flags=re.MULTILINE)[1:]
+    guarantees = text.partition("## What is guaranteed")[2].partition("## What is not guaranteed")[0]
+    items = re.split(r"^\* ", guarantees, flags=re.MULTILINE)[1:]
     assert len(items) > 10
     for item in items:
         named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", item)
@@ -15,7 +15,7 @@ def test_every_promise_names_an_existing_test(root):
         for file, function in named:
             extension = re.match(r"tests/extensions/(\w+)/", file)
             if extension and not (root / "cardiobench" / "extensions" / extension[1]).exists():
-                continue  # The promise is made by an extension that is not installed.
+                continue  # The guarantee is made by an extension that is not installed.
             tree = ast.parse((root / file).read_text(encoding="utf-8"))
             assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (file, function)
 

@@ -213,8 +213,8 @@ LONG = {"every_metric", "false_alarms", "of_subsets", "pages", "permuted_frames"
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("part", validity.PARTS)
-def test_every_promise_of_the_verdicts_holds_in_simulation(part):
-    """The limit of a promise follows from the number of repetitions: for a rate of 5 %, it is 8.1 % at 200 and 9.9 % at 80."""
+def test_every_guarantee_of_the_verdicts_holds_in_simulation(part):
+    """The limit of a guarantee follows from the number of repetitions: for a rate of 5 %, it is 8.1 % at 200 and 9.9 % at 80."""
     assert validity.broken(part, 80 if part.__name__ in LONG else 200) == []
 
 
