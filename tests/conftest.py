@@ -91,6 +91,15 @@ def pytest_ignore_collect(collection_path):
     return True if deleted() and collection_path.suffix == ".py" and names_deleted(collection_path) else None
 
 
+LONGEST = {"test_extensions.py", "test_full_size.py", "test_mimic_suite.py", "test_validity.py", "test_verdict.py"}
+"""Files with tests of up to a minute, which start first, so that no worker waits for one at the end."""
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest tests first."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 def pytest_collection_finish():
     """Exclude imported objects from garbage collection, and collect less often than the default of 700 new objects."""
     gc.freeze()

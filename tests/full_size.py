@@ -4,8 +4,7 @@ import gc
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
-from multiprocessing import get_context
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +16,27 @@ from cardiobench.data.references import references_of
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.base import TaskData
+from tests.forked import clean_processes
 from tests.protocols.conftest import BINARY, task_data
 
 BUFFERS = 120  # MB for blocks of rows and similarities and for allocator overhead, at any size.
 TURNS = 12  # Maximum seconds of a stage.
 NOISE = 0.05  # Tolerance in CPU seconds between two runs; copying each recording costs more than this at the full size.
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Stage whose memory and time are measured.
+
+    Attributes:
+        run: Function of a store of embeddings and of the rows of a task.
+        most: How many times as long twice the recordings may take; None if the time is not tested.
+        count: Number of recordings whose time is compared with that of half of them.
+    """
+
+    run: Callable
+    most: float | None = 2.5
+    count: int = 40_000
 
 
 def stored(folder, count, dim):
@@ -67,12 +82,7 @@ def status(name):
 
 
 def extra_memory(stage, store, rows):
-    """Return the peak memory of a stage in MB, above the memory before it, in a new process that earlier stages cannot affect."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        return process.submit(extra_memory_here, stage, store, rows).result()
-
-
-def extra_memory_here(stage, store, rows):
+    """Return the peak memory of a stage in MB, above the memory before it."""
     stage(store, rows.iloc[::50].reset_index(drop=True))  # Warm up imports and compilation.
     gc.collect()
     release_freed_memory()  # Otherwise the stage would receive it, and its requirements would stay hidden.
@@ -95,24 +105,26 @@ linux = pytest.mark.skipif(
 )
 
 
-def check_memory(stage: Callable, folder: Path) -> None:
-    """Check that the peak of a stage is a small multiple of the embeddings."""
-    for count, dim in ((40_000, 64), (40_000, 256)):
-        store, rows = stored(folder / str(dim), count, dim)
-        assert extra_memory(stage, store, rows) <= 2.5 * count * dim * 4 / 1e6 + BUFFERS, (count, dim)
+def check_memory(run: Callable, folder: Path) -> None:
+    """Check that the peak of a stage is a small multiple of the embeddings, in a process that earlier stages cannot affect."""
+    with ProcessPoolExecutor(1, mp_context=clean_processes()) as process:
+        for count, dim in ((40_000, 64), (40_000, 256)):
+            store, rows = stored(folder / str(dim), count, dim)
+            peak = process.submit(extra_memory, run, store, rows).result()
+            assert peak <= 2.5 * count * dim * 4 / 1e6 + BUFFERS, (count, dim)
 
 
-def check_time(stage: Callable, folder: Path, most: float = 2.5) -> None:
-    """Check that twice the recordings take at most `most` times as long.
+def check_time(stage: Stage, folder: Path) -> None:
+    """Check that twice the recordings take at most `stage.most` times as long.
 
     Use the minimum of several runs, because a busy machine makes a run longer, never shorter. Repetitions bring both minima closer
     to the true cost, so code that exceeds the limit does not pass by repetition.
     """
-    store, rows = stored(folder, 40_000, 64)
-    half, whole = [], []
+    store, rows = stored(folder, stage.count, 64)
+    some, half, whole = rows.iloc[: stage.count // 2], [], []
     with threadpool_limits(1):
-        stage(store, rows.iloc[:20_000])
-        while len(half) < 2 or min(whole) > most * min(half) + NOISE:
-            half.append(seconds(stage, store, rows.iloc[:20_000]))
-            whole.append(seconds(stage, store, rows))
+        stage.run(store, some)
+        while len(half) < 2 or min(whole) > stage.most * min(half) + NOISE:
+            half.append(seconds(stage.run, store, some))
+            whole.append(seconds(stage.run, store, rows))
             assert len(half) < TURNS, (half, whole)

@@ -1,9 +1,7 @@
 """Check that each extension, dataset, metric and family of models can be deleted with its tests, and the rest still works."""
 
 import ast
-import os
 import re
-import subprocess
 import sys
 from itertools import combinations
 from math import comb
@@ -26,6 +24,7 @@ from cardiobench.protocols.base import BaseProtocol
 from cardiobench.tasks.task import metrics_of
 from cardiobench.testing import check_extension
 from tests.features import FIELDS, facts, stated
+from tests.forked import clean_processes
 from tests.without_extensions import (
     KEPT,
     ROOT,
@@ -178,65 +177,73 @@ def test_core_tests_do_not_import_tests_of_extensions(root):
     assert not found
 
 
-def covering_sets(names):
-    """Return sets so that for every ordered pair of names, one set has the first but not the second: 7 sets for 35 folders.
+PARTS = (*(("names", name) for name in NAMES), *(("families", name) for name in FAMILIES))
+"""What the sets consist of: argument of `copy_without`, and the name of a folder."""
 
-    Each name is in a different selection of half of the sets (Sperner's theorem: no smaller number of sets suffices).
+
+def covering_sets(parts):
+    """Return sets so that for every ordered pair of parts, one set has the first but not the second: 8 sets for 50 parts.
+
+    Each part is in a different selection of half of the sets (Sperner's theorem: no smaller number of sets suffices).
     """
-    count = next(count for count in range(2, 64) if comb(count, count // 2) >= len(names))
-    chosen = [*zip(names, combinations(range(count), count // 2), strict=False)]
-    return [tuple(name for name, sets in chosen if number in sets) for number in range(count)]
+    count = next(count for count in range(2, 64) if comb(count, count // 2) >= len(parts))
+    chosen = [*zip(parts, combinations(range(count), count // 2), strict=False)]
+    return [tuple(part for part, sets in chosen if number in sets) for number in range(count)]
 
 
-def test_deleted_sets_distinguish_every_two_extensions():
-    """Check that the sets distinguish every two folders: if a set suffices, folders outside it are not needed."""
-    together = covering_sets(NAMES)
-    for one in NAMES:
-        left = {name for names in together if one in names for name in NAMES if name not in names}
-        assert left == {*NAMES} - {one}
+def test_deleted_sets_distinguish_every_two_parts():
+    """Check that the sets distinguish every two parts: if a copy without a set works, it does not need that set."""
+    together = covering_sets(PARTS)
+    for one in PARTS:
+        left = {part for parts in together if one in parts for part in PARTS if part not in parts}
+        assert left == {*PARTS} - {one}
+
+
+CHECK = """
+import os, runpy, sys
+log = os.open({log!r}, os.O_WRONLY | os.O_CREAT)
+os.dup2(log, 1), os.dup2(log, 2)
+os.chdir({copy!r})
+sys.path.insert(0, {copy!r})
+sys.argv = ["rest_works", {out!r}, *{deleted!r}]
+runpy.run_module("tests.rest_works", run_name="__main__")
+"""
 
 
 def run_without(tmp_path, names=(), **left_out):
     """Check in another process that a copy of the checkout works without some folders."""
     copy = copy_without(names, tmp_path / "copy", **left_out)
-    env = {**os.environ, "PYTHONPATH": str(copy), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     deleted = [*names, *(name for chosen in left_out.values() for name in chosen)]
-    line = [sys.executable, "-m", "tests.rest_works", str(tmp_path / "out"), *deleted]
-    done = subprocess.run(line, cwd=copy, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "without: works" in done.stdout
+    settings = {"copy": str(copy), "out": str(tmp_path / "out"), "log": str(tmp_path / "log"), "deleted": deleted}
+    process = clean_processes().Process(target=exec, args=(CHECK.format(**settings), {}))
+    process.start()
+    process.join()
+    said = (tmp_path / "log").read_text("utf-8")
+    assert process.exitcode == 0 and "without: works" in said, said[-3000:]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", covering_sets(NAMES), ids=lambda names: "+".join(names)[:40])
-def test_core_works_without_an_extension(tmp_path, names):
-    """Delete some extensions; `make test-core` runs the quick tests without any, and without families of models."""
-    run_without(tmp_path, names)
-
-
-@pytest.mark.slow
-def test_rest_works_without_families(tmp_path):
-    run_without(tmp_path, families=FAMILIES)
+@pytest.mark.parametrize("parts", covering_sets(PARTS), ids=lambda parts: "+".join(name for _, name in parts)[:40])
+def test_rest_works_without_extensions_and_families(tmp_path, parts):
+    """Delete half of all; `make test-core` runs the quick tests without any."""
+    run_without(tmp_path, **{kind: [name for one, name in parts if one == kind] for kind in ("names", "families")})
 
 
 DATASETS = [name for name in names_in("hf_datasets") if name not in KEPT]
 
 
 @pytest.mark.slow
-def test_rest_works_without_datasets_and_metrics(tmp_path):
-    """Metrics of a task or of its kind can only be deleted with their tasks."""
+@pytest.mark.parametrize("first", [0, 1], ids=["even", "odd"])
+def test_rest_works_without_datasets_and_metrics(tmp_path, first):
+    """Delete half of the datasets, and the metrics that no task needs.
+
+    Tests that name a deleted dataset are not collected, so that no extension and no family is deleted with them.
+    """
     tasks = (*catalog.list_tasks(), *catalog.list_dense_tasks())
     needed = {name for task in tasks for name in metrics_of(catalog.task(task))}
     unused = [name for name in names_in("hf_metrics") if name not in needed]
     assert {"linear_cka", "subgroup_gap"} <= {*unused}
-    run_without(tmp_path, datasets=DATASETS, metrics=unused)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", [0, 1], ids=["even", "odd"])
-def test_rest_works_without_half_of_families_and_datasets(tmp_path, first):
-    """The rest of the families needs no deleted dataset: the tests above delete all of either kind."""
-    run_without(tmp_path, families=FAMILIES[first::2], datasets=DATASETS[first::2])
+    run_without(tmp_path, datasets=DATASETS[first::2], metrics=unused)
 
 
 @pytest.mark.parametrize(("place", "name"), [("hf_datasets", "georgia"), ("hf_metrics", "subgroup_gap")])

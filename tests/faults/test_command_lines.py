@@ -102,15 +102,26 @@ def commands():
     return next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
 
 
+@cache
+def starts():
+    """Return (command, argument) -> 0 or 1, the first of its values; the next command with this argument starts at the other."""
+    first, found = {}, {}
+    for command in filter(commands().__contains__, LINES):
+        for action in commands()[command]._actions:
+            first[action.dest] = first.get(action.dest, len(first)) + 1
+            found[command, action.dest] = first[action.dest] % 2
+    return found
+
+
 def variants(command):
-    """Yield command lines in which one argument is replaced."""
+    """Yield command lines in which one argument is replaced, by every second value; `starts` says where the others are."""
     arguments = [one for one in commands()[command]._actions if one.nargs != 0]
     actions = [one for one in arguments if not one.choices]
     places = [one for one in arguments if not one.option_strings]
     for action in actions:
         is_path = action.type is Path or action.metavar in METAVARS
         values = PATHS if is_path else NUMBERS if action.metavar in COUNTS or action.dest in ("seed", "port") else NAMES
-        for value in values:
+        for value in values[starts()[command, action.dest] :: 2]:
             line = LINES[command].split()
             if action.option_strings:
                 flag = action.option_strings[-1]
