@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import MissingExtra
-from cardiobench.leaderboard import model_page, serving, style, table
+from cardiobench.leaderboard import model_page, serving, table
 from cardiobench.leaderboard.grid import BoardTable
 from cardiobench.leaderboard.source import is_repository, load
 from cardiobench.leaderboard.state import NAMES, settle
@@ -24,22 +24,32 @@ if TYPE_CHECKING:
     import gradio
 
 TITLE = "CardioBench leaderboard"
+TALL = 640
+"""Height of the overview in pixels: ten rows of two lines fit a screen of 1280 x 900."""
 LEAD = (
-    f"One board per condition, best first. Models with overlapping places cannot be distinguished. {UNPAIRED} "
-    f"**Floor**: {FLOOR_MEANING}."
+    "A place is a range, because models that are close cannot be told apart. Brackets are 95 % intervals over patients."
 )
 GUIDE = (
-    f"**Above the floor**: {Verdict.ABOVE.meaning}.\n\n"
-    "Each cell shows the score as a percentage of the distance from the floor (0 %) to a perfect score (100 %), followed by the score "
-    "and its 95 % interval over patients.\n\n"
+    "There is one board per condition, best first. "
+    f"{UNPAIRED}\n\n"
+    f"**Floor**: {FLOOR_MEANING}. **Above the floor**: {Verdict.ABOVE.meaning}.\n\n"
+    "A place is an interval: from 1 plus the number of better models to the number of models minus the number of worse models. "
+    f"A row that lacks more than {1 - COMPLETE:.0%} of the tasks has no place and no mean. "
+    f"Generated recordings have no places. {UNKNOWN_TRIES}\n\n"
     "The places of an overview count the tasks of the suite, or a set of tasks that two or more rows answered completely. Rows are compared "
     "by the mean over the tasks that both answered; different metrics are not averaged, and a row is better than another if it is better by "
-    "one metric and worse by none. All pairs of a table are corrected together (Holm). "
-    f"A row that lacks more than {1 - COMPLETE:.0%} of the tasks has no place. Coverage is the share of tasks with a result. Results of a suite "
-    "are only ranked with results of the same suite.\n\n"
-    "A place is an interval: from 1 plus the number of better models to the number of models minus the number of worse models. "
-    f"Generated recordings have no places. {UNKNOWN_TRIES}"
+    "one metric and worse by none. All pairs of a table are corrected together (Holm). The mean of a row is over the tasks of the table that "
+    "it answered, and its interval adds up the standard errors of the tasks of a dataset. Results of a suite are only ranked with results of "
+    "the same suite.\n\n"
+    "Each task shows the score, its marks and its 95 % interval over patients. The heat map and the column *floor to perfect* show the "
+    "share of the way from the floor (0 %) to a perfect score (100 %). Parameters and FLOPs are those of the results, FLOPs per recording, "
+    "and the date is that of the newest result of a row."
 )
+MORE = """() => {
+  const open = document.querySelector('#more-filters').classList.toggle('cb-open');
+  document.querySelector('#more').setAttribute('aria-expanded', open);
+}"""
+"""Script that shows or hides the second line of filters."""
 SIGNS = "\n".join(f"* {sign} {name}" for name, (sign, _) in MARKS.items())
 ADDRESS = """(...values) => {
   const at = new URL(location);
@@ -81,13 +91,22 @@ def build(
         controls[name] = gr.Dropdown(options[name], value=value, label=label, elem_id=f"filter-{name}", **more)
 
     with gr.Blocks(title=TITLE, analytics_enabled=False) as app:
-        gr.Markdown(f"# {TITLE}\n\n{LEAD}")
-        with gr.Row():
-            dropdown("board", "Board")
-            dropdown("suite", "Suite", visible=len(views) > 1)
-            dropdown("protocol", "Protocol")
-            controls["search"] = gr.Textbox(label="Model", placeholder="part of a name", elem_id="filter-search")
-        with gr.Accordion("More filters", open=False), gr.Row():
+        with gr.Row(elem_id="head"):
+            gr.Markdown(f"# {TITLE}")
+            counts = gr.Markdown(table.counts(views[state.suite]), elem_id="counts")
+        gr.Markdown(LEAD, elem_id="lead")
+        with gr.Row(elem_id="filters"):
+            dropdown("board", "Board", min_width=130)
+            dropdown("kind", "Table", min_width=130)
+            dropdown("suite", "Suite", min_width=130, visible=len(views) > 1)
+            dropdown("protocol", "Protocol", min_width=130)
+            controls["search"] = gr.Textbox(
+                label="Model", placeholder="part of it", elem_id="filter-search", min_width=130
+            )
+            with gr.Column(elem_id="switches", min_width=130, scale=0):
+                controls["heat"] = gr.Checkbox(label="Heat map", elem_id="filter-heat", container=False)
+                more = gr.Button("More filters", elem_id="more", size="sm")
+        with gr.Row(elem_id="more-filters"):
             dropdown("modality", "Modality")
             dropdown("licence", "Licence of the weights")
             dropdown("size", "Parameters")
@@ -96,9 +115,17 @@ def build(
         shown = outputs(views[state.suite], state, FIRST)
         with gr.Tabs() as tabs:
             with gr.Tab("Overview", id="overview"):
-                dropdown("kind", "Table")
-                board = _frame(gr, shown["overview"], "Models by tasks, best first", "overview")
-                gr.HTML(style.scale())
+                board = _frame(
+                    gr,
+                    shown["overview"],
+                    "Models by tasks, best first",
+                    "overview",
+                    show_label=False,
+                    buttons=[],
+                    max_height=TALL,
+                    pinned_columns=len(table.OVERVIEW),
+                )
+                heat = gr.HTML(shown["heat"], elem_id="heat")
                 noise = gr.Markdown(shown["noise"], elem_id="noise")
             with gr.Tab("Tasks", id="tasks"):
                 dropdown("task", "Task")
@@ -131,6 +158,7 @@ def build(
         ordered = [controls[name] for name in NAMES]
         shows = dict(
             overview=board,
+            heat=heat,
             noise=noise,
             about=about,
             scores=scores,
@@ -149,7 +177,7 @@ def build(
         def opened(request: gr.Request) -> Any:
             return visitors.opened(dict(request.query_params))
 
-        everything = [*ordered, *(shows[name] for name in CONTENTS)]
+        everything = [*ordered, counts, *(shows[name] for name in CONTENTS)]
         script = ADDRESS.replace("NAMES", json.dumps(NAMES))
         for name, control in controls.items():
             event = control.change if name == "search" else control.input
@@ -162,6 +190,7 @@ def build(
                 trigger_mode="always_last",
                 show_progress="hidden",
             )
+        more.click(None, None, None, js=MORE, api_name=False)
         again.click(visitors.loaded_again, [*ordered, tab_shown], everything, api_name=False).then(
             visitors.files_of, controls["suite"], files, api_name=False, show_progress="hidden"
         )
@@ -184,7 +213,7 @@ def build(
     return app
 
 
-def _frame(gr: Any, grid: BoardTable, label: str, name: str) -> Any:
+def _frame(gr: Any, grid: BoardTable, label: str, name: str, **more: Any) -> Any:
     return gr.Dataframe(
         grid.value(),
         label=label,
@@ -193,6 +222,7 @@ def _frame(gr: Any, grid: BoardTable, label: str, name: str) -> Any:
         wrap=True,
         latex_delimiters=[],
         **grid.options(),
+        **more,
     )
 
 

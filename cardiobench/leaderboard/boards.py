@@ -1,7 +1,7 @@
 """Rank the results of each condition with places as intervals."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.pairs import Place, is_complete, table_tasks
 from cardiobench.scoring.suites import list_suites
-from cardiobench.scoring.unpaired import decide_unpaired, standard_error
+from cardiobench.scoring.unpaired import MeanScore, decide_unpaired, mean_scores, standard_error
 from cardiobench.stats.variability import SEEDS, TEST
 
 PREDICTIONS = "predictions from elsewhere"
@@ -56,11 +56,13 @@ class RowStanding:
         place: Place over the tasks of the table; None for a model that lacks too many of them, and for generated
             recordings.
         lacking: Tasks of the table that do not count for the model.
+        means: Mean of each metric over the tasks of the table; empty for a model that lacks too many of them.
     """
 
     row: ModelRow
     place: Place | None
     lacking: tuple[str, ...] = ()
+    means: tuple[MeanScore, ...] = ()
 
 
 def condition_of(entry: ResultEntry) -> str:
@@ -180,15 +182,21 @@ def row_standings(entries: Sequence[ResultEntry], name: str) -> tuple[tuple[str,
     rows = [row for row in rows if row.covered]
     tasks = tuple(table.tasks[number] for number in columns)
     if table.generated:
-        return tasks, [RowStanding(row, None) for row in rows]
+        return tasks, [RowStanding(row, None, means=_means(_known(row, tasks), deciding)) for row in rows]
     results = [{task: one for task, one in _results(row, tasks).items() if task in deciding} for row in rows]
+    means = [_means(its, deciding) for its in results]
     lacking = [tuple(task for task in deciding if task not in its) for its in results]
     placed = [number for number, its in enumerate(results) if is_complete(its, deciding)]
     names = {f"{rows[number].model} {rows[number].protocol} {number}": number for number in placed}
     places = decide_unpaired(list(names), [results[number] for number in placed]).places
-    found = [RowStanding(rows[at := names[place.model]], place, lacking[at]) for place in places]
+    found = [RowStanding(rows[at := names[place.model]], place, lacking[at], means[at]) for place in places]
     others = (number for number in range(len(rows)) if number not in placed)
     return tasks, found + [RowStanding(rows[number], None, lacking[number]) for number in others]
+
+
+def _means(results: Mapping[str, ScoreResult], deciding: Sequence[str]) -> tuple[MeanScore, ...]:
+    own = [results[task] for task in deciding if task in results]
+    return tuple(mean_scores(own)) if is_complete([one.task for one in own], deciding) else ()
 
 
 def _suites(entries: Sequence[ResultEntry]) -> list[str]:
@@ -199,8 +207,15 @@ def _suites(entries: Sequence[ResultEntry]) -> list[str]:
 def _results(row: ModelRow, tasks: Sequence[str]) -> dict[str, ScoreResult]:
     """Return the results of a row that count for its place."""
     cells = zip(tasks, row.cells, strict=True)
-    found = {task: cell.entry for task, cell in cells if isinstance(cell, ScoreCell) and _counts(cell.entry)}
-    return {task: entry.result for task, entry in found.items() if not math.isnan(standard_error(entry.result))}
+    counting = {task for task, cell in cells if isinstance(cell, ScoreCell) and _counts(cell.entry)}
+    return {task: one for task, one in _known(row, tasks).items() if task in counting}
+
+
+def _known(row: ModelRow, tasks: Sequence[str]) -> dict[str, ScoreResult]:
+    """Return the results of a row that have an interval."""
+    cells = zip(tasks, row.cells, strict=True)
+    found = {task: cell.entry.result for task, cell in cells if isinstance(cell, ScoreCell)}
+    return {task: result for task, result in found.items() if not math.isnan(standard_error(result))}
 
 
 def _counts(entry: ResultEntry) -> bool:

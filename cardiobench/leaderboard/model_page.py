@@ -123,7 +123,7 @@ def versions(collection: Collection, name: str) -> BoardTable:
         groups.setdefault(key, []).append(entry)
     rows = []
     for (revision, owner), entries in groups.items():
-        dates = sorted(_date(entry) for entry in entries)
+        dates = sorted(table.date_of(entry) for entry in entries)
         releases = sorted({str(entry.result.stamp.get("cardiobench") or "–") for entry in entries})
         rows.append((revision, len(entries), dates[-1], dates[0], owner, ", ".join(releases)))
     return table_of_values(VERSIONS, sorted(rows, key=lambda row: row[2], reverse=True))
@@ -140,13 +140,9 @@ def owners(collection: Collection) -> BoardTable:
         revisions = {(one.model["name"], one.model.get("revision")) for one in results}
         counts = (len({one.model["name"] for one in results}), len({one.task for one in results}), len(results))
         most = max(entry.submissions for entry in entries)
-        rows.append((owner, len(revisions), most, *counts, max(_date(entry) for entry in entries)))
+        rows.append((owner, len(revisions), most, *counts, max(table.date_of(entry) for entry in entries)))
     return table_of_values(OWNERS, sorted(rows, key=lambda row: (-row[1], row[0])))
 
 
 def _of(collection: Collection, name: str) -> list[ResultEntry]:
     return [entry for entry in collection.entries if str(entry.result.model["name"]) == name]
-
-
-def _date(entry: ResultEntry) -> str:
-    return (entry.date or "–")[:10]

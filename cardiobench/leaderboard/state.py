@@ -30,6 +30,7 @@ class BoardState:
         kind: Name of the overview table.
         task: Name of the task.
         model: Name of the model whose page is shown.
+        heat: Whether to show the overview as a heat map.
     """
 
     suite: str = ""
@@ -44,6 +45,7 @@ class BoardState:
     kind: str = ""
     task: str = ""
     model: str = ""
+    heat: bool = False
 
     @property
     def choice(self) -> Choice:

@@ -13,6 +13,27 @@ PAGE = Path(cardiobench.report.page.__file__).parent / "templates" / "page.css"
 CSS = """
 .scale{display:flex;flex-wrap:wrap;gap:2px;font-size:.8rem}
 .scale span{padding:.1rem .6rem;color:var(--cell);border-radius:3px}
+#head{align-items:baseline;gap:.2rem 2rem}
+#head>*{width:auto!important;min-width:0!important;flex:0 1 auto!important}
+#head h1{font-size:1.5rem;margin:0}
+#counts p,#lead p{margin:0}
+.gradio-container main{gap:.6rem!important}
+#filters{align-items:end;gap:.6rem}
+#more-filters:not(.cb-open){display:none}
+#switches{gap:.5rem;align-self:center}
+#filters .secondary-wrap input{text-overflow:ellipsis;padding-right:1.6rem}
+#overview :is(.header-cell,.body-cell,td,.cell-wrap span){font-size:13px;line-height:1.35}
+#overview .header-cell span{font-size:12px}
+#overview .body-cell:nth-child(2) span{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:4;overflow:hidden}
+#heat table{border-collapse:collapse;font-size:.82rem}
+#heat td,#heat th{padding:.1rem .35rem;font-weight:400;border:0}
+#heat td{min-width:2.4rem;text-align:center;white-space:nowrap}
+#heat td[style]{color:var(--cell)}
+#heat thead th{font-weight:600;text-align:left;vertical-align:bottom}
+#heat .cb-tasks span{writing-mode:vertical-rl;transform:rotate(180deg)}
+#heat tbody th{text-align:left;max-width:24rem;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.cb-heat p{margin:.2rem 0}
+.cb-scroll{overflow:auto;max-height:640px;margin-top:.4rem}
 button[role=tab].selected{color:var(--body-text-color)!important}
 footer *{color:var(--body-text-color)!important}
 .cb-chart{margin:0;font-size:.85rem;--dot:var(--model)}
@@ -44,7 +65,9 @@ footer *{color:var(--body-text-color)!important}
 .cb-baseline{--dot:var(--muted)}
 .cb-other{--dot:var(--a4)}
 .cb-dot.cb-other,.cb-key.cb-other{background:var(--body-background-fill);box-shadow:inset 0 0 0 2px var(--dot)}
-@media (min-width:1240px){:is(#overview,#scores,#costs,#model-tasks) :is(.header-cell,td,.body-cell):nth-child(2){width:240px!important;min-width:240px!important;max-width:240px!important}}
+@media (min-width:700px){#overview :is(.header-cell,td,.body-cell):nth-child(2){width:220px!important;min-width:220px!important;max-width:220px!important;flex-basis:220px!important}}
+@media (min-width:1240px){#overview :is(.header-cell,td,.body-cell):nth-child(2){width:300px!important;min-width:300px!important;max-width:300px!important;flex-basis:300px!important}#overview .body-cell:nth-child(2) span{-webkit-line-clamp:2}}
+@media (min-width:1240px){:is(#scores,#costs,#model-tasks) :is(.header-cell,td,.body-cell):nth-child(2){width:240px!important;min-width:240px!important;max-width:240px!important}}
 @media (max-width:600px){.cb-row{grid-template-columns:minmax(0,1fr);gap:0}.cb-label{display:none}}
 """
 

@@ -1,9 +1,9 @@
-"""Build the leaderboard tables: overview, scores and costs of a task, and unranked results."""
+"""Build the leaderboard tables: overview, scores and costs of a task, and unranked results; and the line of counts."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from cardiobench.core.errors import first_n
+from cardiobench.core.errors import counted
 from cardiobench.leaderboard.boards import (
     NOT_VERIFIABLE,
     RowStanding,
@@ -23,10 +23,11 @@ from cardiobench.report.overview import GENERATED, ScoreCell, marks, skill, tabl
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
-from cardiobench.results.collect import Collection, ResultEntry
+from cardiobench.results.collect import Collection, ResultEntry, model_id
 from cardiobench.results.cost import short, timing_text
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import LEVEL
+from cardiobench.scoring.unpaired import MeanScore
 
 LONG = 80
 MODEL = "model and protocol"
@@ -59,7 +60,14 @@ COSTS = (
     BoardColumn("time on its device", 360),
 )
 OVERVIEW = (BoardColumn("place", 66), BoardColumn(MODEL, 126))
-"""First columns of the overview; they fit a phone width of 390 pixels together with the first score."""
+"""First columns of the overview; they fit a phone width of 390 pixels together with the first mean."""
+FACTS = (
+    BoardColumn("parameters", 100, "number"),
+    BoardColumn("FLOPs", 78, "number"),
+    BoardColumn("date", 98),
+    BoardColumn("tasks", 70, "number"),
+)
+"""Columns between the means and the tasks; a date is that of the newest result of the row."""
 TASK_WIDTH = 132
 PROBLEMS = (
     BoardColumn("file", 240),
@@ -75,51 +83,119 @@ def kinds(collection: Collection) -> list[str]:
 
 
 def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> BoardTable:
-    """Return models by tasks, best first, with position between floor and perfect score, marks, score and interval.
+    """Return models by tasks, best first: place, model, means, cost, date and tasks answered, then score and interval of each task.
 
     The best result of every other condition on each task follows as a reference.
     """
-    condition = _condition(collection, choice)
-    tasks, found = row_standings(entries_of(collection, condition, choice.protocol), kind)
+    tasks, found = overview_rows(collection, kind, choice)
+    means = sorted({mean.kind: mean.example for one in found for mean in one.means}.items())
     columns = (
         *OVERVIEW,
+        *(BoardColumn(f"mean {tables.metric_name(example)}", TASK_WIDTH, "number") for _, example in means),
+        *FACTS,
         *(BoardColumn(task, TASK_WIDTH, "number") for task in tasks),
-        BoardColumn("coverage", 95, "number"),
     )
-    rows = [_overview_row(one, choice) for one in found if any(choice.takes(entry) for entry in _entries(one))]
+    rows = [_overview_row(one, [metric for metric, _ in means], choice) for one in found]
+    condition = _condition(collection, choice)
     for other in compared_conditions(collection):
         if other != condition and (best := _best(entries_of(collection, other), tasks)):
-            rows.append(_reference_row(other, best, tasks))
+            rows.append(_reference_row(other, best, tasks, len(means)))
     return BoardTable(columns, tuple(rows))
+
+
+def overview_rows(
+    collection: Collection, kind: str, choice: Choice = EVERYTHING
+) -> tuple[tuple[str, ...], list[RowStanding]]:
+    """Return the tasks of an overview table, and its selected rows by place; places count all rows."""
+    entries = entries_of(collection, _condition(collection, choice), choice.protocol)
+    tasks, found = row_standings(entries, kind)
+    return tasks, [one for one in found if any(choice.takes(entry) for entry in _entries(one))]
+
+
+def counts(collection: Collection) -> str:
+    """Return how much the boards hold, as one line: models, tasks, submissions and the date of the newest result.
+
+    A submission is one revision of a model by one owner.
+    """
+    models, submissions = set(), set()
+    for entry in collection.entries:
+        model = entry.result.model
+        models.add(model_id(str(model["name"])))
+        submissions.add((model["name"], model.get("revision"), entry.pushed_by))
+    parts = [
+        counted(len(models), "model"),
+        counted(len(tasks_of(collection.entries)), "task"),
+        counted(len(submissions), "submission"),
+    ]
+    if collection.entries:
+        parts.append(f"last update {max(date_of(entry) for entry in collection.entries)}")
+    return " · ".join(parts)
+
+
+def date_of(entry: ResultEntry) -> str:
+    """Return the day of a result, or a dash."""
+    return (entry.date or "–")[:10]
 
 
 def _entries(one: RowStanding) -> Iterator[ResultEntry]:
     yield from (cell.entry for cell in one.row.cells if isinstance(cell, ScoreCell))
 
 
-def _overview_row(one: RowStanding, choice: Choice) -> tuple[BoardCell, ...]:
-    row, place = one.row, one.place
+def row_name(one: RowStanding) -> str:
+    """Return model, owner of the submission, setting and protocol of a row."""
+    row = one.row
     name = f"{shorten(f'{row.model} {row.setting}'.strip(), LONG)} · {shorten(row.protocol, LONG)}"
-    name += _baseline(next(_entries(one)).result)
-    if place is None and one.lacking:
-        name += f" · no place, lacks {len(one.lacking)} tasks: {tables.markdown_text(first_n(one.lacking, 3))}"
-    cells = (_task_cell(cell, choice) for cell in row.cells)
-    coverage = BoardCell(row.covered / len(row.cells), f"{row.covered}/{len(row.cells)}")
+    return name + _baseline(next(_entries(one)).result)
+
+
+def _overview_row(one: RowStanding, metrics: Sequence[tuple[str, str, bool]], choice: Choice) -> tuple[BoardCell, ...]:
+    row, place, entries = one.row, one.place, list(_entries(one))
+    means = {mean.kind: mean for mean in one.means}
+    costs = [entry.result.cost for entry in entries if entry.result.cost is not None]
+    date = max(date_of(entry) for entry in entries)
+    lacks = ", no place" if place is None and one.lacking else ""
     return (
         _place(place.first if place else None, place.text if place else ""),
-        BoardCell(name, name),
-        *cells,
-        coverage,
+        BoardCell(row_name(one), row_name(one)),
+        *(_mean_cell(means.get(metric)) for metric in metrics),
+        _most(cost.parameters for cost in costs),
+        _most(cost.flops for cost in costs),
+        BoardCell(date, date),
+        BoardCell(row.covered / len(row.cells), f"{row.covered}/{len(row.cells)}{lacks}"),
+        *(_task_cell(cell, choice) for cell in row.cells),
     )
+
+
+def _mean_cell(mean: MeanScore | None) -> BoardCell:
+    if mean is None:
+        return BoardCell(None, "–")
+    shown = tables.number(mean.value, mean.example)
+    return BoardCell(_number(shown), f"{shown} {_unbroken(tables.ends(mean.low, mean.high, mean.example))}")
+
+
+def _most(numbers: Iterable[float | None]) -> BoardCell:
+    """Return a cost that can differ between the tasks of a row: its range, sorted by the largest."""
+    known = sorted(number for number in numbers if number is not None and not math.isnan(number))
+    if not known:
+        return BoardCell(None, "–")
+    ends = dict.fromkeys(short(number) for number in (known[0], known[-1]))
+    return BoardCell(known[-1], " – ".join(ends))
 
 
 def _task_cell(cell: ScoreCell | str, choice: Choice) -> BoardCell:
     if isinstance(cell, str):
         return BoardCell(None, cell)
-    if choice.unseen and cell.entry.result.seen_in_pretraining:
+    result = cell.entry.result
+    if choice.unseen and result.seen_in_pretraining:
         return BoardCell(None, SEEN)
-    value = None if math.isnan(cell.skill) else cell.skill
-    return BoardCell(value, f"{skill_text(cell.skill)} {cell.signs} · {cell.score_text}", cell.shade)
+    shown = tables.number(result.score.value, result)
+    interval = "(no CI)" if math.isnan(result.score.low) else _unbroken(tables.interval(result.score, result))
+    return BoardCell(_number(shown), f"{shown} {cell.signs} {interval}")
+
+
+def _unbroken(interval: str) -> str:
+    """Return an interval in brackets, with spaces that do not break lines."""
+    return f"[{interval}]".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def compared_conditions(collection: Collection) -> list[str]:
@@ -137,18 +213,20 @@ def _best(entries: Iterable[ResultEntry], tasks: Sequence[str]) -> dict[str, Res
     return best
 
 
-def _reference_row(condition: str, best: dict[str, ResultEntry], tasks: Sequence[str]) -> tuple[BoardCell, ...]:
+def _reference_row(
+    condition: str, best: dict[str, ResultEntry], tasks: Sequence[str], means: int
+) -> tuple[BoardCell, ...]:
     name = f"best {condition}"
     found = [
         ScoreCell(best[task], skill(best[task].result), marks(best[task].result)) if task in best else "–"
         for task in tasks
     ]
-    cells = (_task_cell(cell, EVERYTHING) for cell in found)
     return (
         _place(None, REFERENCE),
         BoardCell(name, name),
-        *cells,
+        *(BoardCell(None, "–") for _ in range(means + len(FACTS) - 1)),
         BoardCell(len(best) / len(tasks), f"{len(best)}/{len(tasks)}"),
+        *(_task_cell(cell, EVERYTHING) for cell in found),
     )
 
 

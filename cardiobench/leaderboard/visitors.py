@@ -11,11 +11,12 @@ from cardiobench.leaderboard import charts, model_page, table
 from cardiobench.leaderboard.choice import Choice
 from cardiobench.leaderboard.export import write_downloads
 from cardiobench.leaderboard.grid import BoardTable
+from cardiobench.leaderboard.heat import heat_map
 from cardiobench.leaderboard.state import NAMES, BoardState, replaced, settle
 from cardiobench.results.collect import Collection
 
 TABS: Mapping[str, tuple[str, ...]] = {
-    "overview": ("overview", "noise"),
+    "overview": ("overview", "heat", "noise"),
     "tasks": ("about", "scores", "chart", "costs", "flops"),
     "models": ("name", "card", "model_tasks", "versions"),
     "submit": (),
@@ -41,7 +42,7 @@ class Visitors:
         self._folder = TemporaryDirectory(prefix="cardiobench-leaderboard-")
 
     def changed(self, *values: Any) -> list[Any]:
-        """Return the controls and the contents of the tab in view; `values` has the values of `NAMES` and the tab."""
+        """Return the controls, the counts and the contents of the tab in view; `values` has the values of `NAMES` and the tab."""
         import gradio as gr
 
         *given, tab = values
@@ -51,7 +52,7 @@ class Visitors:
         return made
 
     def opened(self, asked: Mapping[str, str]) -> Any:
-        """Return the controls, contents and tab given by the parameters of an address."""
+        """Return the controls, counts, contents and tab given by the parameters of an address."""
         import gradio as gr
 
         if not {*NAMES, "tab"} & set(asked):
@@ -96,7 +97,9 @@ class Visitors:
             gr.Dropdown(options[name], value=getattr(state, name)) if name in options else getattr(state, name)
             for name in NAMES
         ]
-        found = outputs(self._views[state.suite], state, tab)
+        view = self._views[state.suite]
+        found = outputs(view, state, tab)
+        made.append(table.counts(view))
         return made + [_value(found[name]) if name in found else gr.skip() for name in CONTENTS]
 
 
@@ -104,7 +107,11 @@ def outputs(view: Collection, state: BoardState, tab: str) -> dict[str, Any]:
     """Return the contents of a tab in the order of `TABS`: tables, charts as HTML, or texts."""
     choice, task = state.choice, state.task
     if tab == "overview":
-        return {"overview": table.overview(view, state.kind, choice), "noise": table.noise(view, choice)}
+        return {
+            "overview": None if state.heat else table.overview(view, state.kind, choice),
+            "heat": heat_map(view, state.kind, choice) if state.heat else "",
+            "noise": table.noise(view, choice),
+        }
     if tab == "tasks":
         return {"about": table.about(view, task) if task else "", **_task_content(view, task, choice)}
     if tab == "models":
@@ -131,9 +138,11 @@ def _task_content(view: Collection, task: str, choice: Choice) -> dict[str, Any]
 
 
 def _value(found: Any) -> Any:
-    """Return the new value of a component."""
+    """Return the new value of a component; None hides a table."""
     import gradio as gr
 
+    if found is None:
+        return gr.Dataframe(visible=False)
     if isinstance(found, BoardTable):
-        return gr.Dataframe(found.value(), **found.options())
+        return gr.Dataframe(found.value(), visible=True, **found.options())
     return found

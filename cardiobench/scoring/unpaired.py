@@ -1,8 +1,8 @@
-"""Places of models from their scores and standard errors alone, as if the patients of two models differed."""
+"""Means and places of models from their scores and standard errors alone, as if the patients of two models differed."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -13,11 +13,70 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.pairs import Standings, decide_pairs
 from cardiobench.scoring.refits import ANSWERS, variation_of_means
 from cardiobench.stats.bootstrap import LEVEL
-from cardiobench.stats.paired import MeanDifferences, mean_difference, unpaired_differences
+from cardiobench.stats.paired import MeanDifferences, mean_difference, students, unpaired_differences
 from cardiobench.stats.variability import TEST
 
 Row = Mapping[str, ScoreResult]
 """Task -> result of one model."""
+
+
+@dataclass(frozen=True)
+class MeanScore:
+    """Mean of one metric over tasks, for one model.
+
+    Attributes:
+        value: Mean.
+        low: Lower end of the 95 % interval, within the range of the metric.
+        high: Upper end of the interval.
+        tasks: Number of tasks.
+        example: Result of one of the tasks, whose metric and unit are those of the mean.
+    """
+
+    value: float
+    low: float
+    high: float
+    tasks: int
+    example: ScoreResult
+
+    @property
+    def kind(self) -> tuple[str, str, bool]:
+        """Metric, unit and direction."""
+        return metric_kind(self.example)
+
+
+def metric_kind(result: ScoreResult) -> tuple[str, str, bool]:
+    """Return the metric of a result, its unit and direction; only results of one kind are averaged."""
+    return result.metric, result.unit, result.higher_is_better
+
+
+def mean_scores(results: Iterable[ScoreResult]) -> list[MeanScore]:
+    """Return the mean of each metric over the tasks of one model, with an interval of Student's t.
+
+    The standard errors are those of `decide_unpaired`: they add up over the tasks of a dataset, because its tasks share
+    patients and their correlation is unknown. Datasets are independent. Results without an interval do not count.
+
+    Args:
+        results: Results of one model, one for each task.
+    """
+    kinds: dict[tuple[str, str, bool], list[tuple[ScoreResult, float]]] = {}
+    for result in results:
+        if not math.isnan(error := standard_error(result)):
+            kinds.setdefault(metric_kind(result), []).append((result, error))
+    return [_mean_score(kinds[kind]) for kind in sorted(kinds)]
+
+
+def _mean_score(results: Sequence[tuple[ScoreResult, float]]) -> MeanScore:
+    by_dataset: dict[str, list[tuple[float, int]]] = {}
+    for result, error in results:
+        by_dataset.setdefault(result.task.partition("/")[0], []).append((error, result.score.n_patients))
+    parts = [
+        ((sum(error for error, _ in own) / len(results)) ** 2, min(patients for _, patients in own) - 1.0)
+        for own in by_dataset.values()
+    ]
+    example = results[0][0]
+    value = float(np.mean([result.score.value for result, _ in results]))
+    found, (lowest, highest) = students(value, *mean_difference(parts)), example.number().range
+    return MeanScore(value, max(found.low, lowest), min(found.high, highest), len(results), example)
 
 
 def decide_unpaired(names: Sequence[str], rows: Sequence[Row]) -> Standings:
@@ -33,7 +92,7 @@ def decide_unpaired(names: Sequence[str], rows: Sequence[Row]) -> Standings:
     kinds: dict[tuple[str, str, bool], list[str]] = {}
     for row in rows:
         for task, result in row.items():
-            tasks = kinds.setdefault((result.metric, result.unit, result.higher_is_better), [])
+            tasks = kinds.setdefault(metric_kind(result), [])
             if task not in tasks:
                 tasks.append(task)
     differences, shown = [], np.full(len(names), np.nan)

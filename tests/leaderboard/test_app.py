@@ -6,6 +6,7 @@ import pytest
 
 from cardiobench.results.score_result import ScoreResult
 from tests.hub.conftest import client, hub  # noqa: F401
+from tests.leaderboard.large import large
 from tests.leaderboard.test_source import REPOSITORY, consistent, send
 from tests.report import example_results
 from tests.report.browser import chromium, violations, watched
@@ -178,4 +179,36 @@ def test_model_page_fits_a_phone(browser, tmp_path):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     score = page.locator("#model-tasks td").nth(2).bounding_box()
     assert score["x"] + score["width"] <= 390, "place, task and score are visible"
+    finish(page, seen, app)
+
+
+def test_first_screen_has_ten_models_and_the_heat_map_is_a_switch(browser):
+    """Check a laptop's screen with long names and 15 tasks."""
+    from cardiobench.leaderboard import serving
+    from cardiobench.leaderboard.app import build
+
+    view = large(12, 15)
+    entries = [
+        replace(one, result=replace(one.result, model={**one.result.model, "name": f"{HOSTILE}/{name} (run by lab)"}))
+        for one in view.entries
+        for name in [one.result.model["name"].replace("model", "a-model-with-a-name-as-long-as-many-are-large-patch16")]
+    ]
+    app = build({"": replace(view, entries=tuple(entries))})
+    app.launch(prevent_thread_lock=True, quiet=True, share=False, **serving.options())
+    page, seen = watched(browser, app.local_url, viewport={"width": 1280, "height": 900})
+    shown(page, "overview", "mean f1_macro", "parameters", "FLOPs", "date", "tasks", "<script>")
+    assert "12 models · 15 tasks · 12 submissions" in page.locator("#counts").inner_text()
+    rows = [row.bounding_box() for row in page.locator("#overview .virtual-row").all()]
+    frame = page.locator("#overview").bounding_box()
+    bottom = min(900, frame["y"] + frame["height"])
+    assert sum(row["y"] + row["height"] <= bottom for row in rows) >= 10
+    filters = [page.get_by_label(name, exact=True).first.bounding_box() for name in ("Board", "Table", "Model")]
+    assert max(one["y"] for one in filters) - min(one["y"] for one in filters) < 10, "one line of filters"
+    page.get_by_label("Heat map").click()
+    shown(page, "heat", "Share of the way", "<script>")
+    assert page.locator("#heat tbody tr").count() == 12 and "heat=true" in page.url
+    assert page.locator("#heat tbody tr").last.bounding_box()["y"] < 900
+    assert violations(page) == []
+    page.get_by_label("Heat map").click()
+    shown(page, "overview", "mean f1_macro")
     finish(page, seen, app)

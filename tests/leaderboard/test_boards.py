@@ -1,20 +1,22 @@
 """Test boards: one per condition, best first, with places as intervals."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 
-from cardiobench.leaderboard import table
+from cardiobench.leaderboard import heat, table
 from cardiobench.leaderboard.boards import condition_of, conditions, row_standings
 from cardiobench.leaderboard.choice import Choice
 from cardiobench.leaderboard.state import replaced, settle
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.cost import Cost
 from cardiobench.results.score_result import EXTERNAL
-from cardiobench.scoring.unpaired import decide_unpaired
-from tests.hub.results import consistent
+from cardiobench.scoring.unpaired import decide_unpaired, mean_scores, standard_error
+from tests.hub.results import consistent, regression
 
 COST = Cost(768, 3072.0, "fp32", 20_000_000, 4e9)
 TASK, OTHER = "tmed2/as", "tmed2/view"
@@ -141,3 +143,105 @@ def test_link_to_a_model_of_another_suite_says_so():
         ),
     ):
         assert replaced(asked, settle(views, asked)[0]) == sentences
+
+
+def test_mean_of_one_task_is_its_score_with_its_interval():
+    """Check with the interval of a t distribution, which a result has, so that the mean of one task adds nothing."""
+    one = entry("a/a", 0.8, se=0.001).result
+    (mean,) = mean_scores([one])
+    half = (one.score.high - one.score.low) / 2
+    assert (mean.value, mean.tasks) == (one.score.value, 1)
+    assert (mean.low, mean.high) == (pytest.approx(0.8 - half), pytest.approx(0.8 + half))
+
+
+def test_standard_errors_of_a_mean_add_up_within_a_dataset_only():
+    """Check by hand: two tasks of one dataset and one of another, with standard errors a, b and c over 100 patients."""
+    rows = [entry("a/a", value, task).result for value, task in ((0.5, TASK), (0.6, OTHER), (0.7, "hmc_qu/view"))]
+    a, b, c = map(standard_error, rows)
+    variances = np.array([((a + b) / 3) ** 2, (c / 3) ** 2])
+    freedom = variances.sum() ** 2 / (variances**2 / 99).sum()
+    (mean,) = mean_scores(rows)
+    half = scipy.stats.t.ppf(0.975, freedom) * np.sqrt(variances.sum())
+    assert mean.value == pytest.approx(0.6) and mean.tasks == 3
+    assert (mean.low, mean.high) == (pytest.approx(0.6 - half), pytest.approx(0.6 + half))
+
+
+def test_mean_agrees_with_the_comparison_of_two_models():
+    """Check that the difference has the sum of both squared standard errors, as the ranking uses."""
+    rows = [
+        {
+            task: entry(name, value + 0.1 * number, task).result
+            for number, task in enumerate((TASK, OTHER, "hmc_qu/view"))
+        }
+        for name, value in (("a/a", 0.5), ("b/b", 0.6))
+    ]
+    found = decide_unpaired(["a/a", "b/b"], rows)
+    means = [mean_scores(row.values())[0] for row in rows]
+    difference = found.differences[0]
+    assert difference.difference[0, 1] == pytest.approx(means[0].value - means[1].value)
+    # All patients are as many, so both have the same degrees of freedom.
+    (part,) = {round(float(difference.freedom[0, 1]), 6)}
+    ends = [(mean.high - mean.low) / 2 for mean in means]
+    half = scipy.stats.t.ppf(0.975, part / 2) * difference.se[0, 1]
+    assert np.hypot(*ends) == pytest.approx(half)
+
+
+def test_means_of_different_metrics_are_apart_and_within_their_range():
+    error = regression("camus/ef", value=0.5)
+    error = replace(error, overall={"mae": replace(error.score, low=0.0, high=9.0, n_patients=100)})
+    found = mean_scores([entry("a/a", 0.8).result, entry("a/a", 0.6, OTHER).result, error])
+    assert [(mean.example.metric, mean.value, mean.tasks) for mean in found] == [
+        ("f1_macro", pytest.approx(0.7), 2), ("mae", 0.5, 1)
+    ]  # fmt: skip
+    assert found[1].low == 0.0 < 4.5 < found[1].high, "an error is not negative"
+
+
+def test_overview_has_place_model_mean_cost_date_and_answered_tasks_before_the_tasks():
+    stemi = "hmc_qu/stemi"
+    more = dict(cost=COST, stamp={"date": "2026-03-04T05:06:07"})
+    view = collected(
+        entry("a/a", 0.8, **more), entry("a/a", 0.6, stemi, **more), entry("b/b", 0.5), entry("b/b", 0.5, stemi),
+        entry("c/c", 0.9),
+    )  # fmt: skip
+    found = table.overview(view, table.kinds(view)[0])
+    names = [column.name for column in found.columns]
+    assert names[:3] == ["place", table.MODEL, "mean f1_macro % ↑"]
+    assert names[3:] == ["parameters", "FLOPs", "date", "tasks", stemi, TASK]
+    assert found.texts("mean f1_macro % ↑")[0].startswith("70.00 [")
+    assert found.values("mean f1_macro % ↑") == [70.0, 50.0, None]
+    assert [found.texts(name)[0] for name in names[3:7]] == ["20 M", "4 G", "2026-03-04", "2/2"]
+    assert found.texts("tasks")[2] == "1/2, no place"
+    assert found.values(TASK) == [80.0, 50.0, 90.0] and found.texts(TASK)[0].startswith("80.00 ▲ [")
+    assert not any("%" in cell.text for row in found.rows for cell in row), "positions are in the heat map only"
+
+
+def test_generated_recordings_have_a_mean_and_no_place():
+    view = collected(*(entry("a/a", 0.8, task) for task in ("phantom_ecg/cd", "phantom_ecg/af")))
+    view = collected(*(replace(one, result=replace(one.result, generated=True)) for one in view.entries))
+    (kind,) = table.kinds(view)
+    found = table.overview(view, kind)
+    assert (found.texts("place"), found.values("mean f1_macro % ↑")) == ([""], [80.0])
+
+
+def test_heat_map_has_the_positions_of_the_overview_and_escapes_names():
+    view = collected(entry("<img src=x>/a", 0.8), entry("b/b", 0.5), entry("c/c", 0.4))
+    (kind,) = table.kinds(view)
+    html = heat.heat_map(view, kind)
+    cells = re.findall(r"<td style=[^>]*>([^<]*)</td>", html)
+    rows = table.scores(view, TASK)
+    # The floor is 50 %, so 80 % is 60 % of the way to a perfect score, and 40 % is 20 % below the floor.
+    assert cells == ["60", "0", "−20"] and rows.texts("floor to perfect") == ["+60 %", "0 %", "−20 %"]
+    assert re.findall(r"<tr><td>([^<]*)</td>", html) == rows.texts("place")
+    assert "<img" not in html and "&lt;img src=x&gt;/a · probe" in html
+    assert heat.MEANING in html and "floor (0)" in heat.MEANING
+    assert heat.heat_map(view, kind, Choice("nobody")) == ""
+
+
+def test_counts_of_a_board_are_one_line():
+    first, second = entry("a/a (run by x)", 0.8), entry("a/a (run by y)", 0.7)
+    view = collected(
+        replace(first, pushed_by="x", committed="2026-05-06T01:02:03"), replace(second, pushed_by="y"),
+        entry("b/b", 0.5, OTHER),
+    )  # fmt: skip
+    assert table.counts(view) == "2 models · 2 tasks · 3 submissions · last update 2026-05-06"
+    assert table.counts(collected()) == "0 models · 0 tasks · 0 submissions"

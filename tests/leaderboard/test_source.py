@@ -236,7 +236,7 @@ def test_model_page_links_valid_names_and_escapes_all(name, shown):
 def test_cells_are_plain_text():
     """Check that no column is Markdown, so that a name is neither a link nor a heading."""
     columns = [
-        *(*table.SCORES, *table.COSTS, *table.OVERVIEW, *table.PROBLEMS),
+        *(*table.SCORES, *table.COSTS, *table.OVERVIEW, *table.FACTS, *table.PROBLEMS),
         *(*model_page.TASKS, *model_page.VERSIONS, *model_page.OWNERS),
     ]
     assert {column.type for column in columns} == {"str", "number"}
@@ -250,7 +250,7 @@ def test_tables_of_a_folder_can_be_filtered(tmp_path):
     everything = table.overview(found, "Generated recordings, ECG: diagnoses")
     names = [f"org/{name} · probe" for name in ("flat", "one", "two")]
     assert everything.texts(table.MODEL) == names
-    assert everything.texts("coverage") == ["1/1"] * 3
+    assert everything.texts("tasks") == ["1/1"] * 3
     one = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice("ONE"))
     assert one.texts(table.MODEL) == [names[1]]
     above = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice(above=True))
