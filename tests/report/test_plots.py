@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
@@ -265,3 +267,39 @@ def test_figure_is_saved_as_matplotlib_lays_it_out(tmp_path):
             drawn().savefig(plain, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     assert saved == plain.getvalue() == (tmp_path / "one.svg").read_text(encoding="utf-8")
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_saved_figure_has_its_caption_below_and_the_page_has_it_once(tmp_path):
+    """Check that both files state what the page says beside the figure, on a canvas that is taller by the caption."""
+    caption = "Scores on one/task with 95 % intervals over patients, n = 60 (58 patients). " + "A longer sentence. " * 9
+    with figure_style():
+        figure, axes = subplots(height=2)
+        axes.plot([0, 1], [0, 1])
+        saved = save_report_figure(ReportFigure("f", caption, figure, {}), tmp_path, "one", png=True)
+    svg, png = saved.files[:2]
+    words = " ".join(
+        "".join(node.itertext())
+        for node in ElementTree.fromstring(svg.read_text()).iter("{http://www.w3.org/2000/svg}text")
+    )
+    assert caption.strip() in " ".join(words.split()) and "95 %" not in saved.svg
+    sizes = [
+        [float(number) for number in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups()]
+        for text in (svg.read_text(), saved.svg)
+    ]
+    (width, whole), (same, inner) = sizes
+    assert width == same == 4 * 72 and inner == 2 * 72 < whole
+    with Image.open(png) as image:
+        assert image.size == (4 * DPI, round(whole / 72 * DPI))
+        assert np.asarray(image.convert("L"))[-int((whole - inner) / 72 * DPI) :].min() < 100, "the text is drawn"
+
+
+def test_names_of_floor_lines_are_apart_from_the_first_row():
+    _, result = example_results.scored_example("phantom_ecg/cd", 0.6, 1)
+    for count in (1, 4):
+        with figure_style():
+            drawn = scores_figure([dataclasses.replace(result, model={"name": f"m{n}"}) for n in range(count)])
+            drawn.figure.draw_without_rendering()
+        (axes,) = drawn.figure.axes
+        label = max(text.get_bbox_patch().get_window_extent().y1 for text in axes.texts)
+        names = min(text.get_window_extent().y0 for text in axes.get_legend().get_texts())
+        assert names - label > 4 * drawn.figure.dpi / 72, "in points"

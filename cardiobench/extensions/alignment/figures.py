@@ -7,6 +7,8 @@ from matplotlib.figure import Figure
 from cardiobench.report.plots.style import GRID, INK, MODEL, RASTERIZE_ABOVE, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
+NOTES = {"axis": "Brackets: 95 % interval over patients."}
+
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
     """Draw embeddings along and across the text axis, projections against measurements, and maps if available."""

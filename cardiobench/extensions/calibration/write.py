@@ -46,7 +46,11 @@ def write(found: FoundAnswers, measured: tables.CalibrationTables, out: Path) ->
                 from cardiobench.extensions.calibration.figure import draw_curves
 
                 path = out / f"{stem}.svg"
-                save_figure(draw_curves(curves, model, found.label), path)
+                caption = (
+                    f"{found.task}, {found.label}: reliability and decision curves of {model.name}, {model.protocol}; bands: 95 % "
+                    f"intervals over patients of the answers as given, n = {model.test.clusters.count} patients."
+                )
+                save_figure(draw_curves(curves, model, found.label), path, caption)
         except MissingExtra as error:
             notes.append(str(error))
             continue

@@ -13,6 +13,7 @@ ROWS = {
     "auroc_mixed": ("trained and tested on all sites mixed", MODEL),
     "auroc_place_alone": ("the site alone, without a recording", FLOOR),
 }
+NOTES = {"places": "Brackets: 95 % interval over patients; the AUROCs have none."}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

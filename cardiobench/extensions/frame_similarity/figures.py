@@ -12,6 +12,7 @@ from cardiobench.report.plots.style import FLOOR, FLOOR_LINE, MODEL, shorten, su
 from cardiobench.results.analysis_result import AnalysisResult
 
 COLUMNS = 2  # More matrices side by side could not be read on a phone.
+NOTES = {"matrix": "Brackets, and the shaded area: 95 % intervals over patients."}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

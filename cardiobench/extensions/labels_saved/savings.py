@@ -66,11 +66,20 @@ class Saving:
 
     @property
     def text(self) -> str:
-        """Text with the number of patients needed and its interval."""
-        value = self._needed(self.factor)
+        """Number of patients needed, and its interval in words."""
+        return f"{self._needed(self.factor)} ({self._interval})"
+
+    @property
+    def sentence(self) -> str:
+        """Sentence on the number of patients needed, in two lines."""
+        return f"needs {self._needed(self.factor)} patients\n({self._interval})"
+
+    @property
+    def _interval(self) -> str:
         if np.isnan(self.low):
-            return f"{value} (no interval: fewer than {MIN_PATIENTS} test patients)"
-        return _with_interval(value, self._needed(self.high), self._needed(self.low))
+            return f"no interval: fewer than {MIN_PATIENTS} test patients"
+        value, low, high = map(self._needed, (self.factor, self.high, self.low))
+        return f"95 % interval: {low} to {high}" if {low, high} != {value} else "as in 95 % of the resamples"
 
     @property
     def factor_text(self) -> str:

@@ -9,6 +9,7 @@ from cardiobench.core.io import write_text
 from cardiobench.core.tables import write_csv
 from cardiobench.extensions.labels_saved.curves import CurveSet, curves_of, savings_table
 from cardiobench.report.page.naming import anchor
+from cardiobench.report.plots import analysis_caption
 from cardiobench.report.plots.style import figure_style, save_figure
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult
@@ -82,7 +83,7 @@ def _drawn(records: list[AnalysisResult], path: Path, problems: list[Problem]) -
         with figure_style():
             from cardiobench.extensions.labels_saved.figures import draw_side_by_side
 
-            save_figure(draw_side_by_side(records)["curves"], path)
+            save_figure(draw_side_by_side(records)["curves"], path, analysis_caption(records, "curves"))
     except MissingExtra as error:
         problems.append(Problem(path.name, "no picture", str(error)))
         return []

@@ -10,6 +10,7 @@ from cardiobench.results.analysis_result import AnalysisResult
 
 OFFSET = 0.12
 """Vertical distance between protocols within a lead set."""
+NOTES = {"leads": "Lines: 95 % intervals over test patients; hollow: the leads left out are zeros."}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

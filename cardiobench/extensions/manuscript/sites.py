@@ -59,6 +59,16 @@ class SiteScores:
     reason: str = ""
     generated: bool = False
 
+    @property
+    def caption(self) -> str:
+        """Caption of the forest plot."""
+        patients = sum(one.n_patients for one in self.sites.values())
+        return (
+            f"{self.model}, {self.protocol}, by site: lines are 95 % intervals over patients, n = {patients} patients of "
+            f"{len(self.sites)} sites; diamonds: the summary and, for a further site, the prediction interval; hollow "
+            "circles: not in the summary."
+        )
+
     def rows(self) -> list[tuple[str, ...]]:
         """Return the cells for `COLUMNS`: sites, then the summary and the prediction interval."""
         key = self.model, self.protocol

@@ -79,7 +79,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
             for one in found:
                 path = arguments.out / f"{anchor('forest', f'{one.protocol} {one.model}')}.svg"
-                save_figure(draw_forest(one), path)
+                save_figure(draw_forest(one), path, one.caption)
                 files += [path, path.with_suffix(".png")]
         print_files(console, files, arguments.out)
     return 0

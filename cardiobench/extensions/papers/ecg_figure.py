@@ -27,7 +27,7 @@ def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.Data
 
     Returns:
         Table with the columns model, label, overlap, 95 % interval (low, high), shuffled (same classifier on shuffled
-        labels) and chance, in the order of the paper. Published values are not included, because the paper does not
+        labels), chance and n_patients, in the order of the paper. Published values are not included, because the paper does not
         state its formula.
     """
     rows = {}
@@ -38,12 +38,12 @@ def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.Data
         if overlap is not None and np.isfinite(overlap.value):
             place = record.models[0]["name"], record.subject
             floors = (getattr(record.values.get(f"{key}_at_{k}"), "value", np.nan) for key in ("shuffled", "chance"))
-            rows[place] = (*place, overlap.value, overlap.low, overlap.high, *floors)
+            rows[place] = (*place, overlap.value, overlap.low, overlap.high, *floors, overlap.n_patients)
     known = list(MODELS)
     order = sorted(
         rows, key=lambda p: (known.index(p[0]) if p[0] in MODELS else len(known), p[0], list(LABELS).index(p[1]))
     )
-    columns = ["model", "label", "overlap", "low", "high", "shuffled", "chance"]
+    columns = ["model", "label", "overlap", "low", "high", "shuffled", "chance", "n_patients"]
     return pd.DataFrame([rows[place] for place in order], columns=columns)
 
 

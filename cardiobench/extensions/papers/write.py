@@ -11,6 +11,7 @@ from cardiobench.extensions.papers.ecg_cells import best_cells
 from cardiobench.extensions.papers.ecg_figure import ecg_figure, shared_dimensions
 from cardiobench.extensions.papers.ecg_tables import ecg_grids, ecg_numbers
 from cardiobench.extensions.papers.echo_tables import LAYOUTS, echo_grid, echo_numbers, floors_of, own_results
+from cardiobench.report.plots.figure import range_text
 from cardiobench.report.plots.style import figure_style, save_figure
 from cardiobench.results.collect import Collection, Problem
 
@@ -65,9 +66,13 @@ def _draw(overlap: pd.DataFrame, path: Path) -> tuple[list[Path], list[Problem]]
     """Draw Figure 1 of the ECG paper if data is available; return its files or a problem."""
     if overlap.empty:
         return [], []
+    caption = (
+        "Dimensions shared between datasets, by model and label; lines on the bars: 95 % intervals over patients, "
+        f"n = {range_text(overlap['n_patients'])} patients."
+    )
     try:
         with figure_style():
-            save_figure(ecg_figure(overlap), path)
+            save_figure(ecg_figure(overlap), path, caption)
     except MissingExtra as error:
         return [], [Problem(path.stem, "no picture", str(error))]
     return [path, path.with_suffix(".svg")], []

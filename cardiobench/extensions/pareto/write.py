@@ -10,6 +10,7 @@ from cardiobench.core.tables import write_csv
 from cardiobench.extensions.pareto.frontier import CostTable, cost_tables
 from cardiobench.report import costs as report_costs
 from cardiobench.report.page.naming import anchor
+from cardiobench.report.plots.figure import range_text
 from cardiobench.report.plots.style import figure_style, save_figure
 from cardiobench.results import cost
 from cardiobench.results import formatting as tables
@@ -89,7 +90,12 @@ def _drawn(table: CostTable, path: Path, problems: list[Problem]) -> list[Path]:
         with figure_style():
             from cardiobench.extensions.pareto.figure import draw_costs
 
-            save_figure(draw_costs(table), path)
+            counts = range_text(table.table["n_patients"])
+            caption = (
+                f"{table.task}, {table.protocol}: lines are 95 % intervals over patients, n = {counts} patients; filled: "
+                "not worse than the best by the margin; hollow: not shown to be."
+            )
+            save_figure(draw_costs(table), path, caption)
     except MissingExtra as error:
         problems.append(Problem(path.name, "no picture", str(error)))
         return []

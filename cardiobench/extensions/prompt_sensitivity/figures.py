@@ -8,6 +8,7 @@ from cardiobench.report.plots.units import shown_scores
 from cardiobench.results.analysis_result import AnalysisResult
 
 LONGEST = 52  # Maximum number of characters of a label.
+NOTES = {"wordings": "Lines: 95 % intervals over test patients."}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

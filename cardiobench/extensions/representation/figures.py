@@ -33,6 +33,7 @@ FLOORS = {
     "shuffled": ("--", FLOOR, "same classifier, shuffled labels"),
     "chance": (":", MUTED, "chance (k of all dimensions)"),
 }
+NOTES = {"overlap": "Lines: 95 % intervals over patients."}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

@@ -11,6 +11,10 @@ from cardiobench.report.plots.style import FLOOR, FLOOR_LINE, INK, LINES, MODEL,
 from cardiobench.results.analysis_result import AnalysisResult
 
 COLOURS = {"image to text": MODEL, "text to image": LINES[2]}
+NOTES = {
+    "recall": "Lines on the bars: 95 % intervals over patients, with fixed ranks.",
+    "negation": "Lines: 95 % intervals over patients.",
+}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

@@ -8,6 +8,7 @@ from cardiobench.results.analysis_result import AnalysisResult
 
 COLOURS = {"probe": LINES[0], "native": LINES[3], "zero_shot": LINES[2]}
 COLUMNS = 2
+NOTES = {"severity": "Bars: 95 % intervals over test patients."}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

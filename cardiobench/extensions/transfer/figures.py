@@ -7,6 +7,8 @@ from cardiobench.report.plots.style import INK, MODEL, MUTED, heatmap, subplots
 from cardiobench.report.plots.units import shown_scores
 from cardiobench.results.analysis_result import AnalysisResult
 
+NOTES = {"pairs": "Below, bars: 95 % intervals of the paired change, over test and training patients."}
+
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
     """Draw scores of all pairs, and changes with intervals over test patients."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cardiobench.core.extensions import contributions, resolve
 from cardiobench.core.io import file_part
-from cardiobench.report.plots.style import figure_style, save_figure
+from cardiobench.report.plots.style import figure_style, save_figure, shorten
 from cardiobench.results.analysis_result import AnalysisResult
 
 if TYPE_CHECKING:
@@ -27,6 +27,23 @@ def analysis_figures(records: Sequence[AnalysisResult]) -> "dict[str, Figure]":
         return {}
     drawn: dict[str, Figure] = module.draw(records[0]) if len(records) == 1 else module.draw_side_by_side(records)
     return drawn
+
+
+def analysis_caption(records: Sequence[AnalysisResult], name: str) -> str:
+    """Return the caption of a figure: protocol, subject, models, n, and what the figures module says about it in `NOTES`.
+
+    Args:
+        records: Records of the figure.
+        name: Name of the figure. A note is found by the name or by its beginning before an underscore.
+    """
+    first, models = records[0], [str(model["name"]) for record in records for model in record.models]
+    counts = sorted({estimate.n for record in records for estimate in record.values.values() if estimate.n})
+    n = f", n = {counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''}" if counts else ""
+    notes = getattr(_module(first.protocol), "NOTES", {})
+    note = notes.get(name) or notes.get(name.partition("_")[0], "")
+    title = f"{first.protocol}, {name}: ".replace("_", " ")
+    shown = ", ".join(shorten(one, 40) for one in models)
+    return f"{title}{first.subject}, {shown}{n}. {note}".rstrip()
 
 
 def is_side_by_side(protocol: str) -> bool:
@@ -49,6 +66,6 @@ def save_figures(record: AnalysisResult, path: Path) -> list[Path]:
     with figure_style():
         for name, figure in analysis_figures([record]).items():
             image = path.with_name(f"{path.stem}.{file_part(name)}.png")
-            save_figure(figure, image)
+            save_figure(figure, image, analysis_caption([record], name))
             files += [image, image.with_suffix(".svg")]
     return files

@@ -13,7 +13,7 @@ from cardiobench.core.io import own_folder
 from cardiobench.core.memory import collect_at_end
 from cardiobench.core.workers import share_calls
 from cardiobench.report.overview import find_task
-from cardiobench.report.plots import analysis_figures, is_side_by_side
+from cardiobench.report.plots import analysis_caption, analysis_figures, is_side_by_side
 from cardiobench.report.plots.figure import ReportFigure, SavedFigure, save_report_figure
 from cardiobench.report.plots.job import FigureJob
 from cardiobench.report.plots.kept import keep_figures, kept_figures, remove_unused, shown_digest
@@ -234,19 +234,14 @@ def classes_of_unknown_task(frames: Sequence[pd.DataFrame]) -> list[str]:
 
 def _analysis_figures(records: Sequence[AnalysisResult]) -> Iterator[ReportFigure]:
     """Draw the figures of one analysis or of several models side by side, with all of its tables."""
-    first, models = records[0], [str(model["name"]) for record in records for model in record.models]
-    counts = sorted({estimate.n for record in records for estimate in record.values.values() if estimate.n})
-    n = f", n = {counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''}" if counts else ""
-    caption = f"{first.subject}, {', '.join(shorten(name, 40) for name in models)}{n}."
-    tables = first.tables
+    tables = records[0].tables
     if len(records) > 1:
         tables = {
             name: pd.concat([one.tables[name].assign(model=one.models[0]["name"]) for one in records])
             for name in tables
         }
     for name, figure in analysis_figures(records).items():
-        title = f"{first.protocol}, {name}: ".replace("_", " ")
-        yield ReportFigure(name, title + caption, figure, tables)
+        yield ReportFigure(name, analysis_caption(records, name), figure, tables)
 
 
 def best_of_each_model(entries: Sequence[ResultEntry]) -> list[ResultEntry]:

@@ -22,7 +22,8 @@ class ReportFigure:
 
     Attributes:
         name: Part of the file names.
-        caption: Caption of one or two sentences that state n.
+        caption: Caption of one or two sentences that state n, and what bars and intervals are. Saved files have it below
+            the figure.
         figure: Matplotlib figure.
         tables: Mapping from name to table with the plotted values.
     """
@@ -50,11 +51,17 @@ class SavedFigure:
     files: tuple[Path, ...] = ()
 
 
+def range_text(counts: pd.Series) -> str:
+    """Return the range of some counts, such as those of the patients of several results."""
+    low, high = int(counts.min()), int(counts.max())
+    return str(low) if low == high else f"{low} to {high}"
+
+
 def save_report_figure(figure: ReportFigure, folder: Path, stem: str, *, png: bool) -> SavedFigure:
     """Save a figure as `<stem>.<name>.svg`, its tables as `<stem>.<table>.csv`, and optionally a PNG."""
     # Names can come from an untrusted table.
     vector, image = (folder / f"{stem}.{file_part(figure.name)}.{suffix}" for suffix in ("svg", "png"))
-    svg = save_figure(figure.figure, vector, png=png)
+    svg = save_figure(figure.figure, vector, figure.caption, png=png)
     tables = {folder / f"{stem}.{file_part(name)}.csv": table for name, table in figure.tables.items()}
     for path, table in tables.items():
         write_csv(table, path)

@@ -10,6 +10,8 @@ from cardiobench.report.plots.style import LINE_HEIGHT, MODEL, PAPER, PUBLISHED,
 
 ROW = 0.33  # Row height in inches.
 BELOW = 0.5  # Space in inches for tick labels and the axis label.
+GAP = 0.08
+"""Space in inches between the legend and the label of the first row."""
 CLEAR = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}
 """Background of labels, which interrupts the lines of floors."""
 BELOW_MARKERS = 1.5  # Drawing order between the lines of floors and the markers.
@@ -67,14 +69,15 @@ def place(figure: Figure, rows: pd.DataFrame) -> None:
     left, numbers = 0.12, text_width(_numbers(rows)) + 0.12
     # Allow 0.6 inches for the line and the gap.
     columns = int(min(3, max(1, width / (text_width(names) + 0.6)))) if names else 1
-    top = 0.1 + LINE_HEIGHT * -(-len(names) // columns)
+    top = 0.1 + (GAP + LINE_HEIGHT * -(-len(names) // columns) if names else 0.0)
     figure.set_figheight(ROW * len(rows) + BELOW + top)
     right, between = (numbers, 0.0) if len(panels) == 1 else (0.12, numbers + 0.1)
     grid = fixed_grid(figure, 1, len(panels), left=left, right=right, bottom=BELOW, top=top, between=between)
     for column, axes in enumerate(panels):
         axes.set_subplotspec(grid[0, column])
     if names:
-        panels[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0)
+        above = offset_copy(panels[0].transAxes, figure, y=GAP)
+        panels[0].legend(loc="lower left", bbox_to_anchor=(0, 1), bbox_transform=above, ncols=columns, borderaxespad=0)
 
 
 def _numbers(rows: pd.DataFrame) -> list[str]:

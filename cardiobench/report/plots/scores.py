@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from cardiobench.report.plots.figure import ReportFigure
+from cardiobench.report.plots.figure import ReportFigure, range_text
 from cardiobench.report.plots.intervals import interval_figure, place
 from cardiobench.report.plots.style import FLOOR, LINES, shorten
 from cardiobench.results import formatting as tables
@@ -79,8 +79,8 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
     axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
     place(figure, rows)
     caption = (
-        f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
-        f"({_range(full['n_patients'])} patients); hollow circles: collapsed"
+        f"Scores on {first.task} with 95 % intervals over patients, n = {range_text(full['n'])} "
+        f"({range_text(full['n_patients'])} patients); hollow circles: collapsed"
         f"{'; diamonds: published by others, on their own runs, with intervals by their own methods' if published else ''}"
         f"{'; dash-dotted lines: predictions from elsewhere, as references' if lines else ''}.{note}"
         + (
@@ -103,8 +103,3 @@ def _other_measures(ceilings: Sequence[Ceiling]) -> str:
     """Return a sentence on human agreement that the figure's axis cannot show."""
     values = "; ".join(f"{one.metric} {one.text} ({one.n})" for one in ceilings)
     return f" Human agreement in other metrics: {values}." if values else ""
-
-
-def _range(counts: pd.Series) -> str:
-    low, high = int(counts.min()), int(counts.max())
-    return str(low) if low == high else f"{low} to {high}"

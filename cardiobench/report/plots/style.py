@@ -1,10 +1,12 @@
 """Define the style of figures and save them without changing global matplotlib state."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from io import StringIO
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import MissingExtra
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.gridspec import GridSpec
+    from matplotlib.transforms import Bbox
     from numpy.typing import ArrayLike
 
 INK, MUTED, GRID, PAPER = "#1b1f24", "#5b6470", "#d9dde3", "#fefefe"
@@ -29,6 +32,12 @@ LONGEST_LABEL = 32  # Maximum number of characters of a heatmap label.
 FONT, TEXT, TITLE = "DejaVu Sans", 8, 9  # Sizes in points.
 LINE_HEIGHT = 0.16
 """Height in inches of a line of a title or a legend."""
+CAPTION = "caption"
+"""Id of the caption in a saved SVG."""
+BESIDE = 0.12
+"""Space in inches beside a caption, and above and below it together."""
+SHORTEST_LETTER = 0.045
+"""Width in inches that no average letter of a caption is below."""
 RASTERIZE_ABOVE = 150  # Number of points above which they are rasterised inside the SVG.
 STYLE = {
     "text.parse_math": False,  # Dollar signs in model names are literal.
@@ -191,44 +200,77 @@ def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Seq
     axes.spines[:].set_visible(False)
 
 
-def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
-    """Save a figure as SVG and optionally PNG, with reproducible bytes.
+def save_figure(figure: "Figure", path: Path, caption: str = "", *, png: bool = True) -> str:
+    """Save a figure as SVG and optionally PNG, with reproducible bytes and its caption below.
 
     Args:
         figure: Figure drawn within `figure_style`.
         path: Path of the files; its suffix is replaced.
+        caption: Caption, which makes the files complete without a page; empty for none.
         png: Whether to save a PNG as well.
 
     Returns:
-        Content of the SVG.
+        Content of the SVG without the caption.
     """
-    text = to_svg(figure, path.stem)
+    from matplotlib.transforms import Bbox
+
+    _lay_out(figure)
+    width, height = figure.get_size_inches()
+    more = _write_below(figure, caption) if caption else 0.0
+    box = Bbox.from_bounds(0, -more, width, height + more) if caption else None
+    text = _to_svg(figure, path.stem, box)
     write_text(text, path.with_suffix(".svg"))
     if png:
         metadata = {"Software": None}
-        write_atomic(path.with_suffix(".png"), partial(figure.savefig, format="png", dpi=DPI, metadata=metadata))
-    return text
+        draw = partial(figure.savefig, format="png", dpi=DPI, metadata=metadata, bbox_inches=box)
+        write_atomic(path.with_suffix(".png"), draw)
+    return _without_caption(text, 72 * height) if caption else text
 
 
-def to_svg(figure: "Figure", salt: str) -> str:
-    """Return a figure as SVG with reproducible bytes.
+def _write_below(figure: "Figure", caption: str) -> float:
+    """Write a caption below the canvas of a figure and return its height in inches."""
+    width, height = figure.get_size_inches()
+    longest = int(width / SHORTEST_LETTER)
+    while text_width(lines := wrap(caption, longest)) > width - 2 * BESIDE and longest > 1:
+        longest -= 1
+    figure.text(
+        BESIDE / width, -BESIDE / 2 / height, "\n".join(lines), va="top", linespacing=1.4, zorder=1000, gid=CAPTION
+    )
+    return LINE_HEIGHT * len(lines) + BESIDE
 
-    Args:
-        figure: Figure drawn within `figure_style`.
-        salt: Part of all ids, which makes them unique within a page.
-    """
-    import matplotlib
+
+def _without_caption(svg: str, height: float) -> str:
+    """Return an SVG of `_to_svg` without the caption, cut to the height of the figure in points."""
+    svg = re.sub(rf'\n( *)<g id="{CAPTION}">.*?\n\1</g>', "", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(r'(<svg [^>]*?height=")[\d.]+pt"', rf'\g<1>{height:g}pt"', svg, count=1)
+    return re.sub(r'(viewBox="0 0 [\d.]+ )[\d.]+"', rf'\g<1>{height:g}"', svg, count=1)
+
+
+def _lay_out(figure: "Figure") -> None:
+    """Lay out a figure once, because matplotlib would do so for each file."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    text = StringIO()
     if (layout := figure.get_layout_engine()) is not None:
         FigureCanvasSVG(figure)
         figure.set_dpi(72)  # Use the resolution of SVG.
         layout.execute(figure)
-        # Disable the layout engine, because matplotlib would draw everything once more for each file.
         figure.set_layout_engine(None)
+
+
+def _to_svg(figure: "Figure", salt: str, box: "Bbox | None") -> str:
+    """Return a figure as SVG with reproducible bytes.
+
+    Args:
+        figure: Figure from `_lay_out`.
+        salt: Part of all ids, which makes them unique within a page.
+        box: Part to save in inches; None for the canvas.
+    """
+    import matplotlib
+
+    text = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": salt}):
-        figure.savefig(text, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+        metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(text, format="svg", dpi=DPI, metadata=metadata, bbox_inches=box)
     return text.getvalue()
 
 

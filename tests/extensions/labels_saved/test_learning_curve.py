@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
@@ -205,7 +207,7 @@ def test_patients_needed_are_read_from_the_points():
     needed = savings_table(curves_of(records)).set_index("learner")["patients_needed"]
     place, height = np.log10(points["lab/a, probe"][:, 0]), points["lab/a, probe"][:, 1]
     by_hand = 10 ** np.interp(points["lab/b, probe"][-1, 1], height, place)
-    assert needed["lab/a, probe"].split(",")[0] == f"{by_hand:.0f}" == "178"
+    assert needed["lab/a, probe"].split(" (")[0] == f"{by_hand:.0f}" == "178"
     assert needed["lab/b, probe"].startswith("more than all 1000")
 
 
@@ -243,3 +245,22 @@ def test_one_point_curves_are_drawn_not_compared(clouds, tmp_path):
     with figure_style():
         legend = figures.draw(end)["curves"].axes[0].get_legend()
     assert not legend.get_title().get_text()
+
+
+def test_four_curves_keep_their_colours(clouds):
+    """Check that no area covers a curve, and that each interval has the colour of its curve and the values of its rows."""
+    one = record(clouds, "lab/a")
+    records = [replace(one, models=({"name": f"lab/{letter}"},)) for letter in "abcd"]
+    with figure_style():
+        axes = figures.draw_side_by_side(records)["curves"].axes[0]
+    assert all(isinstance(one, LineCollection) for one in axes.collections) and len(axes.collections) == 4
+    colours = [to_rgba(line.get_color()) for line in axes.lines if not line.get_label().startswith("floor")]
+    assert len(set(colours)) == 4
+    shifts = set()
+    for bars, line, colour in zip(axes.collections, axes.lines, colours, strict=False):
+        assert tuple(bars.get_edgecolor()[0]) == colour, "opaque"
+        rows = records[0].tables["curve"]
+        ends = np.array([path[:, 1] for path in bars.get_segments()])
+        np.testing.assert_allclose(ends, 100 * rows[["low", "high"]].to_numpy())
+        shifts.add(tuple(line.get_transform().transform((10, 50)).round(3)))
+    assert len(shifts) == 4, "beside each other on the screen"

@@ -53,9 +53,16 @@ def test_unreached_scores_are_reported_as_bounds():
     better = curve([0.5, 0.7, 0.9], [[0.5, 0.7, 0.9]] * 20 + [high] * 20)
     worse = curve(low, [steep] * 10 + [low] * 30, "b")
     found, turned = saving(better, worse), saving(worse, better)
-    assert (found.text, found.factor_text) == ("100 [fewer than 10, more than all 1000]", "10 [0.46, > 100]")
-    assert (turned.text, turned.factor_text) == ("more than all 1000 [464, more than all 1000]", "0.1 [< 0.01, 2.2]")
-    assert saving(curve(high), curve(low)).text == "fewer than 10, as in 95 % of the resamples"
+    assert (found.text, found.factor_text) == (
+        "100 (95 % interval: fewer than 10 to more than all 1000)",
+        "10 [0.46, > 100]",
+    )
+    assert (turned.text, turned.factor_text) == (
+        "more than all 1000 (95 % interval: 464 to more than all 1000)",
+        "0.1 [< 0.01, 2.2]",
+    )
+    assert saving(curve(high), curve(low)).text == "fewer than 10 (as in 95 % of the resamples)"
+    assert turned.sentence == "needs more than all 1000 patients\n(95 % interval: 464 to more than all 1000)"
     assert "no interval" in saving(curve([0.5, 0.7, 0.9], tested=9), curve(low)).text
 
 
