@@ -110,8 +110,10 @@ def build(
             dropdown("modality", "Modality")
             dropdown("licence", "Licence of the weights")
             dropdown("size", "Parameters")
-            controls["unseen"] = gr.Checkbox(label="without data seen in pretraining", elem_id="filter-unseen")
-            controls["above"] = gr.Checkbox(label="above the floor only", elem_id="filter-above")
+            controls["unseen"] = gr.Checkbox(
+                label="without data seen in pretraining", elem_id="filter-unseen", min_width=220
+            )
+            controls["above"] = gr.Checkbox(label="above the floor only", elem_id="filter-above", min_width=220)
         shown = outputs(views[state.suite], state, FIRST)
         with gr.Tabs() as tabs:
             with gr.Tab("Overview", id="overview"):
@@ -123,7 +125,6 @@ def build(
                     show_label=False,
                     buttons=[],
                     max_height=TALL,
-                    pinned_columns=len(table.OVERVIEW),
                 )
                 heat = gr.HTML(shown["heat"], elem_id="heat")
                 noise = gr.Markdown(shown["noise"], elem_id="noise")

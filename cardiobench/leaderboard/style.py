@@ -24,9 +24,11 @@ CSS = """
 #filters .secondary-wrap input{text-overflow:ellipsis;padding-right:1.6rem}
 #overview :is(.header-cell,.body-cell,td,.cell-wrap span){font-size:13px;line-height:1.35}
 #overview .header-cell span{font-size:12px}
-#overview .body-cell:nth-child(2) span{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:4;overflow:hidden}
+#overview .body-cell:not(.cell-solo):nth-child(2) span{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:4;overflow:hidden}
 #heat table{border-collapse:collapse;font-size:.82rem}
-#heat td,#heat th{padding:.1rem .35rem;font-weight:400;border:0}
+#heat{padding:0!important}
+#heat :is(table,tr,td,th){border:0!important}
+#heat td,#heat th{padding:.15rem .35rem;font-weight:400}
 #heat td{min-width:2.4rem;text-align:center;white-space:nowrap}
 #heat td[style]{color:var(--cell)}
 #heat thead th{font-weight:600;text-align:left;vertical-align:bottom}
@@ -65,9 +67,16 @@ footer *{color:var(--body-text-color)!important}
 .cb-baseline{--dot:var(--muted)}
 .cb-other{--dot:var(--a4)}
 .cb-dot.cb-other,.cb-key.cb-other{background:var(--body-background-fill);box-shadow:inset 0 0 0 2px var(--dot)}
-@media (min-width:700px){#overview :is(.header-cell,td,.body-cell):nth-child(2){width:220px!important;min-width:220px!important;max-width:220px!important;flex-basis:220px!important}}
-@media (min-width:1240px){#overview :is(.header-cell,td,.body-cell):nth-child(2){width:300px!important;min-width:300px!important;max-width:300px!important;flex-basis:300px!important}#overview .body-cell:nth-child(2) span{-webkit-line-clamp:2}}
+@media (min-width:700px){
+#overview .virtual-row{width:max-content!important;min-width:100%}
+#overview :is(.header-cell,.body-cell):nth-child(1){position:sticky;left:0!important;z-index:3;background:var(--background-fill-primary)}
+#overview :is(.header-cell,.body-cell):nth-child(2){position:sticky;left:66px!important;z-index:3;background:var(--background-fill-primary)}
+#overview :is(.header-cell,td,.body-cell):nth-child(2){width:220px!important;min-width:220px!important;max-width:220px!important;flex-basis:220px!important}
+}
+@media (min-width:1240px){#overview :is(.header-cell,td,.body-cell):nth-child(2){width:300px!important;min-width:300px!important;max-width:300px!important;flex-basis:300px!important}#overview .body-cell:not(.cell-solo):nth-child(2) span{-webkit-line-clamp:2}}
 @media (min-width:1240px){:is(#scores,#costs,#model-tasks) :is(.header-cell,td,.body-cell):nth-child(2){width:240px!important;min-width:240px!important;max-width:240px!important}}
+@media (max-width:600px){#head h1{font-size:1.2rem}#counts,#lead{font-size:.85rem}#switches{flex-flow:row;align-items:center;width:100%}
+#overview .body-cell:not(.cell-solo):nth-child(2) span{-webkit-line-clamp:5}}
 @media (max-width:600px){.cb-row{grid-template-columns:minmax(0,1fr);gap:0}.cb-label{display:none}}
 """
 

@@ -62,13 +62,13 @@ COSTS = (
 OVERVIEW = (BoardColumn("place", 66), BoardColumn(MODEL, 126))
 """First columns of the overview; they fit a phone width of 390 pixels together with the first mean."""
 FACTS = (
-    BoardColumn("parameters", 100, "number"),
+    BoardColumn("parameters", 110, "number"),
     BoardColumn("FLOPs", 78, "number"),
     BoardColumn("date", 98),
     BoardColumn("tasks", 70, "number"),
 )
 """Columns between the means and the tasks; a date is that of the newest result of the row."""
-TASK_WIDTH = 132
+MEAN_WIDTH, TASK_WIDTH = 132, 140
 PROBLEMS = (
     BoardColumn("file", 240),
     BoardColumn("kind", 140),
@@ -91,7 +91,7 @@ def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> 
     means = sorted({mean.kind: mean.example for one in found for mean in one.means}.items())
     columns = (
         *OVERVIEW,
-        *(BoardColumn(f"mean {tables.metric_name(example)}", TASK_WIDTH, "number") for _, example in means),
+        *(BoardColumn(f"mean {tables.metric_name(example)}", MEAN_WIDTH, "number") for _, example in means),
         *FACTS,
         *(BoardColumn(task, TASK_WIDTH, "number") for task in tasks),
     )
@@ -170,7 +170,7 @@ def _mean_cell(mean: MeanScore | None) -> BoardCell:
     if mean is None:
         return BoardCell(None, "–")
     shown = tables.number(mean.value, mean.example)
-    return BoardCell(_number(shown), f"{shown} {_unbroken(tables.ends(mean.low, mean.high, mean.example))}")
+    return BoardCell(_number(shown), f"{shown} {_unbroken(mean.low, mean.high, mean.example)}")
 
 
 def _most(numbers: Iterable[float | None]) -> BoardCell:
@@ -189,13 +189,13 @@ def _task_cell(cell: ScoreCell | str, choice: Choice) -> BoardCell:
     if choice.unseen and result.seen_in_pretraining:
         return BoardCell(None, SEEN)
     shown = tables.number(result.score.value, result)
-    interval = "(no CI)" if math.isnan(result.score.low) else _unbroken(tables.interval(result.score, result))
+    interval = "(no CI)" if math.isnan(result.score.low) else _unbroken(result.score.low, result.score.high, result)
     return BoardCell(_number(shown), f"{shown} {cell.signs} {interval}")
 
 
-def _unbroken(interval: str) -> str:
-    """Return an interval in brackets, with spaces that do not break lines."""
-    return f"[{interval}]".replace(" ", "\N{NO-BREAK SPACE}")
+def _unbroken(low: float, high: float, result: ScoreResult) -> str:
+    """Return an interval in brackets, which stays on one line."""
+    return f"[{tables.number(low, result)},\N{NO-BREAK SPACE}{tables.number(high, result)}]"
 
 
 def compared_conditions(collection: Collection) -> list[str]:
