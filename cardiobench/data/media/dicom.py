@@ -1,6 +1,7 @@
 """DICOM images and cines, in all colour spaces used for ultrasound."""
 
 import io
+import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from cardiobench.core.errors import counted
 from cardiobench.data.media import jpeg
 from cardiobench.data.media.dicom_regions import kind_of, ultrasound_boxes
 from cardiobench.data.media.file import MediaFile
@@ -16,7 +18,7 @@ from cardiobench.data.media.optional import require, require_pydicom
 from cardiobench.data.media.types import Clip, FrameSampling
 
 COMPONENT = "reader dicom"
-VERSION = 2
+VERSION = 3
 
 COLOUR = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
 YCC = frozenset({"YBR_FULL", "YBR_FULL_422"})  # The codec itself converts from the other two, those of JPEG 2000.
@@ -26,6 +28,8 @@ LONGEST_ELEMENT = 1 << 20  # Bytes. Longer header values are skipped, because no
 JPEG = ("1.2.840.10008.1.2.4.50", "1.2.840.10008.1.2.4.51")
 JPEG_2000 = ("1.2.840.10008.1.2.4.90", "1.2.840.10008.1.2.4.91")
 _COD = 0xFF52  # Marker of the coding style of a JPEG 2000 codestream (ITU-T T.800 A.6.1).
+_IMAGE = re.compile(rb"\xff\xd8\xff|\xff\x4f\xff\x51|\0{3}\x0cjP  |[\x01-\x0f]\0{3}\x40\0{3}")
+"""First bytes of JPEG and JPEG-LS, of a JPEG 2000 codestream and its file format, and of RLE (PS3.5 G.5)."""
 _LIBJPEG = "pip install pylibjpeg pylibjpeg-libjpeg (GPL, so it is not a dependency of cardiobench)"
 _LOSSLESS, _LS = (
     ("1.2.840.10008.1.2.4.57", "1.2.840.10008.1.2.4.70"),
@@ -210,8 +214,11 @@ def open_pixels(file: MediaFile) -> DicomPixels:
     with file.open() as stream:
         header = pydicom.dcmread(stream, stop_before_pixels=True, defer_size=LONGEST_ELEMENT)
         _check_decoder(file, header.file_meta.TransferSyntaxUID)
-        if header.file_meta.TransferSyntaxUID.is_encapsulated:
-            start = _check_fragments(file, stream)
+        syntax = header.file_meta.TransferSyntaxUID
+        if syntax.is_encapsulated:
+            start, stored = _check_fragments(file, stream)
+        else:
+            stored = _stored_bytes(stream, syntax)
     if "Rows" not in header or "PhotometricInterpretation" not in header:
         raise file.bad("is a DICOM file without an image", "Remove it from the dataset's table.")
     n_frames = int(header.get("NumberOfFrames") or 1)
@@ -225,7 +232,57 @@ def open_pixels(file: MediaFile) -> DicomPixels:
             f"declares {kind} with {samples} samples per pixel; expected {3 if kind in COLOUR else 1}",
             "Export the recording again from its archive.",
         )
+    if syntax.is_encapsulated:
+        _check_frames(file, n_frames, stored)
+    else:
+        _check_uncompressed(file, header, n_frames, stored)
     return DicomPixels(file, header, start, n_frames)
+
+
+def _stored_bytes(stream: BinaryIO, syntax: Any) -> int:
+    """Return the number of bytes of uncompressed pixels, given the stream positioned at their element (PS3.5 7.1)."""
+    order = "<" if syntax.is_little_endian else ">"
+    element = stream.read(12)
+    if len(element) < 12:
+        return 0
+    if syntax.is_implicit_VR:
+        return int(struct.unpack_from(f"{order}I", element, 4)[0])
+    return int(struct.unpack_from(f"{order}I", element, 8)[0])
+
+
+def _check_frames(file: MediaFile, declared: int, stored: int) -> None:
+    """Refuse a recording of more frames than its header declares, of which the others would not be read.
+
+    Raises:
+        BadMedia: There are more.
+    """
+    if stored > declared:
+        raise file.bad(
+            f"declares {counted(declared, 'frame')}, but has {stored}", "Export the recording again from its archive."
+        )
+
+
+def _check_uncompressed(file: MediaFile, header: Any, n_frames: int, stored: int) -> None:
+    """Refuse uncompressed pixels that do not have the size or layout that the header declares.
+
+    Raises:
+        BadMedia: They do not.
+    """
+    kind, bits = header.PhotometricInterpretation, int(header.get("BitsAllocated") or 8)
+    frame = int(header.Rows) * int(header.Columns) * int(header.SamplesPerPixel) * bits // 8
+    if kind == "YBR_FULL_422":
+        if stored >= n_frames * frame or int(header.get("PlanarConfiguration") or 0):
+            raise file.bad(
+                "declares YBR_FULL_422, of which two pixels share their chroma, but its pixels are stored as another colour space",
+                "Export the recording again from its archive.",
+            )
+        frame = frame * 2 // 3
+    _check_frames(file, n_frames, stored // max(frame, 1))
+    if bits > 8 and int(header.get("HighBit") or 0) != int(header.BitsStored) - 1:
+        raise file.bad(
+            f"declares {header.BitsStored} bits up to bit {header.get('HighBit')}; expected {int(header.BitsStored) - 1}",
+            "Export the recording again from its archive.",
+        )
 
 
 def display_frames(pixels: DicomPixels, wanted: np.ndarray) -> np.ndarray:
@@ -237,7 +294,14 @@ def display_frames(pixels: DicomPixels, wanted: np.ndarray) -> np.ndarray:
         return np.repeat(_grey(pixels, wanted)[..., None], 3, axis=-1)
     apply_color_lut = require("pydicom.pixels", "reading DICOM").apply_color_lut
     frames = apply_color_lut(pixels.stored(wanted), pixels.header)
-    return (frames >> 8).astype(np.uint8) if frames.dtype == np.uint16 else frames
+    deep = frames.dtype == np.uint16 and _is_deep(pixels.header)
+    return (frames >> 8 if deep else frames).astype(np.uint8)
+
+
+def _is_deep(header: Any) -> bool:
+    """Return whether a palette of 16 bits uses more than 8, unlike those of vendors that declare 16 for levels up to 255."""
+    tables = [header.get(f"{colour}PaletteColorLookupTableData") for colour in ("Red", "Green", "Blue")]
+    return any(table is None or np.frombuffer(table, "<u2").max(initial=0) > 255 for table in tables)
 
 
 def _check_size(file: MediaFile, header: Any, n_frames: int, wanted: int) -> None:
@@ -279,8 +343,10 @@ def has_lookup_table(file: MediaFile, header: Any, sequence: str) -> bool:
     return True
 
 
-def _check_fragments(file: MediaFile, stream: BinaryIO) -> int:
-    """Return the byte of the offset table of compressed pixels.
+def _check_fragments(file: MediaFile, stream: BinaryIO) -> tuple[int, int]:
+    """Return the byte of the offset table of compressed pixels, and the number of frames.
+
+    A frame may have several fragments, of which the first one begins like an image.
 
     Incomplete pixels are refused, because a truncated image decodes without an error and is grey at the end.
 
@@ -290,14 +356,20 @@ def _check_fragments(file: MediaFile, stream: BinaryIO) -> int:
             delimiter).
     """
     start = stream.seek(12, io.SEEK_CUR)  # Tag, VR and undefined length of the element.
+    frames, table = 0, True  # The first item is the offset table.
     while item := stream.read(8):
+        if len(item) < 8:
+            raise file.bad(f"is cut short: its compressed images end at byte {file.size} without a delimiter")
         group, element, length = struct.unpack("<HHI", item)
         if (group, element) == (0xFFFE, 0xE0DD):
             break
-        end = stream.seek(length, io.SEEK_CUR)
+        begin = stream.read(min(length, 8))
+        frames += not table and _IMAGE.match(begin) is not None
+        table = False
+        end = stream.seek(length - len(begin), io.SEEK_CUR)
         if (group, element) != (0xFFFE, 0xE000) or end > file.size:
             raise file.bad(f"is cut short or damaged: a compressed image ends at byte {end}, the file at {file.size}")
-    return start
+    return start, frames
 
 
 def _eight_bit(file: MediaFile, frames: np.ndarray) -> np.ndarray:

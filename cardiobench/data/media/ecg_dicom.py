@@ -1,6 +1,8 @@
 """ECGs as DICOM waveforms (PS3.3 A.34), read by pydicom."""
 
 import io
+import math
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from cardiobench.data.media.optional import require, require_pydicom
 from cardiobench.data.media.types import LEADS
 
 COMPONENT = "reader dicom waveform"
-VERSION = 2
+VERSION = 3
 
 SHORTEST_RHYTHM = 2.0
 """Seconds, a heart cycle at 30 beats per minute: a shorter derived group is an averaged beat."""
@@ -30,6 +32,8 @@ _CODES = {
     **{("SCPECG", f"5.6.3-9-{number}"): lead for lead, number in _NUMBERS.items()},
 }
 """Scheme and code of a channel source (PS3.16 CID 3001, and the codes of SCP-ECG before it) -> lead."""
+_OF_LEADS = re.compile(r"MDC 2:(?!0$)\d+|SCPECG 5\.6\.3-9-(?!0$)\d+|\w* MDC_ECG_LEAD_\w+", re.IGNORECASE)
+"""Scheme and code of any lead; number 0 is an unspecified one."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +174,13 @@ def _channels(dataset: Any, group: _Multiplex) -> Channels:
             f"{group.samples} samples are declared, but {len(item.WaveformData) // (stored.nbytes // len(stored))} are there"
         )
     positions = [position for position, name in enumerate(group.names) if name in LEADS]
+    sources, names = ([row[i] for i in positions] for row in (item.ChannelDefinitionSequence, group.names))
+    units = tuple(map(_unit, sources, names))
+    _check_skews(sources, names, group.fs)
     signal = handler.multiplex_array(dataset, group.number, as_raw=False)[:, positions]
     if (padding := _padding(item, stored.dtype)) is not None:
         signal[stored[:, positions] == padding] = np.nan
-    sources = item.ChannelDefinitionSequence
-    names, units = (tuple(one) for one in zip(*((group.names[i], _unit(sources[i])) for i in positions), strict=True))
-    return Channels(signal, names, group.fs, units)
+    return Channels(signal, tuple(names), group.fs, units)
 
 
 def _padding(item: Any, dtype: np.dtype) -> Any:
@@ -187,16 +192,42 @@ def _padding(item: Any, dtype: np.dtype) -> Any:
 
 
 def _name(channel: Any) -> str:
-    """Return the lead of a channel, or the code meaning of its source."""
+    """Return the lead of a channel, or the code meaning of its source.
+
+    Raises:
+        ValueError: Code and meaning state different leads.
+    """
     source = channel.ChannelSourceSequence[0]
     meaning = str(source.get("CodeMeaning") or "").strip()
     scheme, code = (str(source.get(key) or "").strip() for key in ("CodingSchemeDesignator", "CodeValue"))
-    return lead_name(meaning) or lead_name(code) or _CODES.get((scheme, code)) or meaning or code
+    by_meaning, by_code = lead_name(meaning), lead_name(code) or _CODES.get((scheme, code))
+    if by_meaning and by_code != by_meaning and (by_code or _OF_LEADS.fullmatch(f"{scheme} {code}")):
+        raise ValueError(f"a channel is {meaning!r:.40}, but its code {code} is that of {by_code or 'another lead'}")
+    return by_meaning or by_code or meaning or code
 
 
-def _unit(channel: Any) -> str:
-    """Return the UCUM unit of a channel as scaled by `multiplex_array`."""
+def _unit(channel: Any, lead: str) -> str:
+    """Return the UCUM unit of a channel as scaled by `multiplex_array`.
+
+    Raises:
+        ValueError: The amplitude of the lead is unknown.
+    """
     units = channel.get("ChannelSensitivityUnitsSequence")
     if not units or channel.get("ChannelSensitivity") is None:
-        raise ValueError("a channel has no sensitivity with a unit, so its amplitude is unknown")
+        raise ValueError(f"lead {lead} has no sensitivity with a unit, so its amplitude is unknown")
+    for key in ("ChannelSensitivity", "ChannelSensitivityCorrectionFactor", "ChannelBaseline"):
+        if key in channel:
+            value = float("nan" if channel.get(key) is None else channel.get(key))
+            if not math.isfinite(value) or (value == 0 and key != "ChannelBaseline"):
+                raise ValueError(f"lead {lead} has {channel.get(key)!s:.20} as its {key}, so its amplitude is unknown")
     return str(units[0].CodeValue).strip()
+
+
+def _check_skews(channels: Sequence[Any], leads: Sequence[str], fs: float) -> None:
+    """Refuse leads that begin at different times, by more than the time of one sample (PS3.3 C.10.9.1.4.3)."""
+    skews = [float(one.get("ChannelTimeSkew") or 0) + float(one.get("ChannelSampleSkew") or 0) / fs for one in channels]
+    first, last = min(skews), max(skews)
+    if (last - first) * fs > 1 + 1e-6:
+        raise ValueError(
+            f"lead {leads[skews.index(last)]} begins {last - first:g} s after {leads[skews.index(first)]} (channel skew)"
+        )

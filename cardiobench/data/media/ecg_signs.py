@@ -1,7 +1,7 @@
 """What the checks of ECGs measure; `media.checks` has the table of checks with their limits."""
 
 from functools import cached_property
-from statistics import median
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,18 +28,19 @@ TYPICAL_RATE, TYPICAL_QRS = 70.0, 60.0
 class EcgSigns:
     """Properties of an ECG that several checks use, each computed once.
 
-    The checks of every reading take a few microseconds each, so the twelve ranges are plain numbers, and samples are
-    compared in rows of `BLOCK` samples, several times faster than in rows of twelve numbers.
+    The checks of every reading together take less than a tenth of reading, so they make few calls of NumPy: samples are
+    compared in rows of `BLOCK` samples, several times faster than in rows of twelve numbers, both extremes in one array,
+    and what is known of twelve leads is plain numbers.
 
     Attributes:
         ecg: The recording.
         signal: Its signal, (samples, 12).
         recorded: Positions of its leads.
-        low: Smallest value of each lead in every `BLOCK`-th sample, (BLOCK, 12); fewer rows in a short signal.
-        high: Largest value of each lead in every `BLOCK`-th sample, with the same shape.
-        lowest: Smallest value of each lead, (12,).
-        highest: Largest value of each lead, (12,).
+        extremes: Smallest and negative largest value of each lead in every `BLOCK`-th sample, (2, BLOCK, 12); fewer rows
+            in a short signal.
+        limits: Smallest and negative largest value of each lead, (2, 12).
         range: Difference of largest and smallest value of each lead in mV.
+        largest: Largest absolute value of each lead in mV.
         varying: Positions of the recorded leads that are not constant throughout.
     """
 
@@ -47,9 +48,11 @@ class EcgSigns:
         self.ecg, self.signal = ecg, np.ascontiguousarray(ecg.signal)
         everything = ecg.leads == LEADS
         self.recorded = [place for place, lead in enumerate(LEADS) if everything or lead in ecg.leads]
-        self.low, self.high = _block_extremes(self.signal)
-        self.lowest, self.highest = np.minimum.reduce(self.low), np.maximum.reduce(self.high)
-        self.range: list[float] = (self.highest - self.lowest).tolist()
+        self.extremes = _block_extremes(self.signal)
+        self.limits = np.minimum.reduce(self.extremes, axis=1)
+        lowest, highest = self.limits.tolist()
+        self.range: list[float] = [-low - high for low, high in zip(lowest, highest, strict=True)]
+        self.largest: list[float] = [max(-low, -high) for low, high in zip(lowest, highest, strict=True)]
         self.varying = [lead for lead in self.recorded if self.range[lead] > 0]
 
     @cached_property
@@ -59,7 +62,8 @@ class EcgSigns:
         some = self.signal[:: length // 5]
         same = some[1:] == some[:-1]
         twice = same[1:] & same[:-1]
-        if len(same) < 4 or not (long := twice[2:] & twice[:-2]).any():
+        long = twice[2:] & twice[:-2]
+        if not np.count_nonzero(long):  # Faster than any() for few elements.
             return []
         return [
             (int(lead), start, end)
@@ -91,18 +95,20 @@ class EcgSigns:
         return ecg_beats.find_beats(ecg_beats.clean(resample(self.signal, self.ecg.fs, ecg_beats.FS)))
 
 
-def _block_extremes(signal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and the largest value of each lead in every `BLOCK`-th sample of a signal (samples, 12)."""
+def _block_extremes(signal: np.ndarray) -> np.ndarray:
+    """Return smallest and negative largest value of each lead in every `BLOCK`-th sample of a signal (samples, 12)."""
     whole = len(signal) // BLOCK * BLOCK
     if not whole:
-        return signal, signal
-    blocks = signal[:whole].reshape(-1, BLOCK * len(LEADS))
-    low, high = np.minimum.reduce(blocks), np.maximum.reduce(blocks)
+        return np.stack([signal, -signal])
+    blocks, width = signal[:whole].reshape(-1, BLOCK * len(LEADS)), BLOCK * len(LEADS)
+    found = np.empty((2, width), signal.dtype)
+    low, high = np.minimum.reduce(blocks, out=found[0]), np.maximum.reduce(blocks, out=found[1])
     if whole < len(signal):
         rest = signal[whole:].reshape(-1)
         np.minimum(low[: len(rest)], rest, out=low[: len(rest)])
         np.maximum(high[: len(rest)], rest, out=high[: len(rest)])
-    return low.reshape(BLOCK, -1), high.reshape(BLOCK, -1)
+    np.negative(high, out=high)
+    return found.reshape(2, BLOCK, -1)
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
@@ -121,24 +127,25 @@ def flat(signs: EcgSigns) -> CheckValue | None:
 def clipped(signs: EcgSigns) -> CheckValue | None:
     """Compare the samples at an extreme value, in several runs of two or more, with those just short of it."""
     worst = CheckValue(0.0)
-    for sign, limit, blocks in ((-1, signs.lowest, signs.low), (1, signs.highest, signs.high)):
-        # Six samples in three runs are in more than two rows of the blocks, unless the heart beats with their period.
-        at_limit = blocks == limit
-        if np.count_nonzero(at_limit) < len(LEADS) + 2:
-            continue
-        rows = np.count_nonzero(at_limit, axis=0)
-        for lead in signs.varying:
-            if rows[lead] <= 2:
+    # Six samples in three runs are in more than two rows of the blocks, unless the heart beats with their period.
+    at_limit = signs.extremes == signs.limits[:, None]
+    if np.count_nonzero(at_limit) <= 2 * len(LEADS) + 1:
+        return worst
+    pairs = np.count_nonzero(at_limit & np.roll(at_limit, 1, axis=1), axis=1)
+    for sign, limits, beside in zip((1, -1), signs.limits, pairs, strict=True):
+        for lead in [one for one in signs.varying if beside[one] >= 2]:
+            values, limit = signs.signal[:, lead], sign * limits[lead]
+            at = np.flatnonzero(values == limit)
+            if len(at) < 6:
                 continue
-            values = signs.signal[:, lead]
-            at = values == limit[lead]
-            runs = [end - start for start, end in _runs(at) if end - start >= 2]
+            ends = np.flatnonzero(at[1:] > at[:-1] + 1) + 1
+            runs = [end - start for start, end in pairwise([0, *ends.tolist(), len(at)]) if end - start >= 2]
             if len(runs) < 3:
                 continue
-            below = sign * values >= sign * limit[lead] - TOP * signs.range[lead]
-            value = sum(runs) / (1 + np.count_nonzero(below & ~at))
+            near = np.count_nonzero(sign * values <= limits[lead] + TOP * signs.range[lead]) - len(at)
+            value = sum(runs) / (1 + near)
             if value > worst.value:
-                worst = CheckValue(value, f"{LEADS[lead]} at {limit[lead]:.3g} mV, {len(runs)} times")
+                worst = CheckValue(value, f"{LEADS[lead]} at {limit:.3g} mV, {len(runs)} times")
     return worst
 
 
@@ -166,15 +173,16 @@ def gap(signs: EcgSigns) -> CheckValue | None:
 def short(signs: EcgSigns) -> CheckValue | None:
     """Measure the time at both ends during which no lead changes."""
     start, end = signs.silent_ends
+    if not (start or end):
+        return CheckValue(0.0)
     fs, total = signs.ecg.fs, len(signs.signal)
     return CheckValue((start + end) / fs, f"a signal of {(total - start - end) / fs:.3g} of {total / fs:.3g} s")
 
 
 def large(signs: EcgSigns) -> CheckValue | None:
     """Measure the largest absolute value."""
-    largest = [max(-low, high) for low, high in zip(signs.lowest.tolist(), signs.highest.tolist(), strict=True)]
-    value = max(largest)
-    return CheckValue(value, f"in {LEADS[largest.index(value)]}; the unit or the gain may be wrong")
+    value = max(signs.largest)
+    return CheckValue(value, f"in {LEADS[signs.largest.index(value)]}; the unit or the gain may be wrong")
 
 
 def amplitude(ecg: Ecg) -> float:
@@ -183,8 +191,8 @@ def amplitude(ecg: Ecg) -> float:
 
 
 def _amplitude(signs: EcgSigns) -> float:
-    ranges = [signs.range[lead] for lead in signs.varying]
-    return median(ranges) / 2 if ranges else 0.0
+    ranges = sorted(signs.range[lead] for lead in signs.varying)
+    return (ranges[len(ranges) // 2] + ranges[(len(ranges) - 1) // 2]) / 4 if ranges else 0.0
 
 
 def small(signs: EcgSigns) -> CheckValue | None:

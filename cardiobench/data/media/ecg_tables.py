@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as csv_reader
 import pyarrow.parquet as pq
 
-from cardiobench.core.errors import BadMedia
+from cardiobench.core.errors import BadMedia, counted
 from cardiobench.core.tables import SECOND_ENCODING, SNIFFED, encoding_of, separator_of
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.content import note
@@ -20,11 +20,11 @@ from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.signal import MILLIVOLTS
 
 COMPONENT = "reader ecg tables"
-VERSION = 2
+VERSION = 3
 
 _BRACKET = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]$")
 _TIME = re.compile(
-    r"(?:time|zeit|temps|tiempo|tempo|t)(?:\s*[(\[]\s*|[ _])(?P<unit>ms|s|sec|seconds)\s*[)\]]?", re.IGNORECASE
+    r"(?:time|zeit|temps|tiempo|tempo|t)(?:(?:\s*[(\[]\s*|[ _])(?P<unit>ms|s|sec|seconds)\s*[)\]]?)?", re.IGNORECASE
 )
 _RATE_NOTE = re.compile(
     r"\b(?:fs|(?:sampling|sample)[ _-]?(?:rate|frequency))\s*[:=]?\s*(?P<rate>\d+(?:\.\d+)?)\s*(?:hz)?\s*$",
@@ -100,7 +100,7 @@ def _channels(path: str, signal: np.ndarray, names: Sequence[str] | None, notes:
     """Return the channels with the rate and the units that notes or names of columns state.
 
     Names state the unit if each lead has one in brackets, such as `V1 (mV)`, and the rate by a column of evenly spaced times
-    with their unit, such as `time (s)` or `t_ms`.
+    with their unit, such as `time (s)` or `t_ms`. Times without a unit, such as `time`, are only searched for gaps.
 
     Args:
         path: Name for messages.
@@ -109,7 +109,7 @@ def _channels(path: str, signal: np.ndarray, names: Sequence[str] | None, notes:
         notes: Lines before the table.
 
     Raises:
-        BadMedia: Notes and times state two rates.
+        BadMedia: Notes and times state two rates, or times have a gap or go back.
     """
     rate = next((float(match["rate"]) for note in notes if (match := _RATE_NOTE.search(note))), None)
     unit = next((match["unit"] for note in notes if (match := _UNIT_NOTE.search(note))), None)
@@ -118,6 +118,9 @@ def _channels(path: str, signal: np.ndarray, names: Sequence[str] | None, notes:
         return Channels(signal, None, rate, units)
     for place, name in enumerate(names):
         if match := _TIME.fullmatch(name):
+            _check_times(path, name, signal[:, place], match["unit"] or "")
+            if not match["unit"]:
+                continue
             by_times = _rate_of(signal[:, place] / (1000 if match["unit"].lower() == "ms" else 1))
             if rate and by_times and abs(rate - by_times) > 1e-3 * rate:
                 raise BadMedia(
@@ -131,6 +134,32 @@ def _channels(path: str, signal: np.ndarray, names: Sequence[str] | None, notes:
     if all(stated[place] for place in leads):
         units = tuple(stated)
     return Channels(signal, tuple(names), rate, units)
+
+
+def _check_times(path: str, name: str, times: np.ndarray, unit: str) -> None:
+    """Refuse times that go back or have a gap, a step of at least 1.75 usual ones.
+
+    Longer steps at regular distances are no gaps but rounding, as of 800 Hz in whole milliseconds.
+
+    Raises:
+        BadMedia: They go back or have a gap.
+    """
+    steps, after = np.diff(times), f" {unit}" if unit else ""
+    if len(steps) < 2 or not np.isfinite(steps).all():
+        return
+    if (back := np.flatnonzero(steps < 0)).size:
+        raise BadMedia(
+            f"{path}: its column '{name}' goes back in {counted(len(back), 'row')}, first after {times[back[0]]:g}{after} "
+            f"(row {back[0] + 1}). Export one recording per file, in the order of time."
+        )
+    usual = float(np.median(steps))
+    longer = np.flatnonzero(steps >= 1.75 * usual) if usual else np.zeros(0, int)
+    if len(longer) and not (len(longer) > 2 and np.ptp(np.diff(longer)) <= 2):
+        raise BadMedia(
+            f"{path} is interrupted: its column '{name}' has {counted(len(longer), 'gap')}, the first of "
+            f"{steps[longer[0]] - usual:g}{after} after {times[longer[0]]:g}{after} (row {longer[0] + 1}). "
+            "Export a part without gaps."
+        )
 
 
 def _rate_of(times: np.ndarray) -> float | None:

@@ -47,18 +47,19 @@ def deviation(covariance: np.ndarray, recorded: Sequence[bool]) -> float | None:
     Returns:
         About 0 in the right order; None without I, II and another limb lead, or if the leads are below `SMALLEST_RMS`.
     """
-    products = covariance.tolist()  # Plain numbers are faster than arrays of six.
-    power = sum(products[lead][lead] for lead in range(6)) / 6
-    if power < SMALLEST_RMS**2 or not (recorded[0] and recorded[1] and any(recorded[2:])):
+    power, *squares = (_forms() @ covariance.ravel()).tolist()
+    there = [square for square, known in zip(squares, recorded[2:], strict=True) if known]
+    if power < SMALLEST_RMS**2 or not (recorded[0] and recorded[1] and there):
         return None
-    one, both, two = products[0][0], products[0][1], products[1][1]
-    worst = 0.0
-    for lead, (first, second) in enumerate(LIMB.values(), 2):
-        if recorded[lead]:
-            to_one, to_two, own = products[lead][0], products[lead][1], products[lead][lead]
-            follows = first * (first * one + 2 * second * both) + second * second * two
-            worst = max(worst, own + follows - 2 * (first * to_one + second * to_two))
-    return math.sqrt(worst / power)
+    return math.sqrt(max(*there, 0.0) / power)
+
+
+@cache
+def _forms() -> np.ndarray:
+    """Return the factors of a flat covariance (36,) in the mean power and in the squared deviations of four leads, (5, 36)."""
+    relations = _relations()
+    squares = relations[:, :, None] * relations[:, None, :]
+    return np.concatenate([np.eye(6)[None] / 6, squares]).reshape(5, 36)
 
 
 @cache

@@ -200,3 +200,79 @@ def set_group(**values):
 def test_contradictions_are_refused(tmp_path, signal, edit, message):
     with pytest.raises(BadMedia, match=message):
         read(edited(tmp_path, signal, edit))
+
+
+def set_channels(positions=range(12), **values):
+    def edit(dataset):
+        for position in positions:
+            for key, value in values.items():
+                setattr(dataset.WaveformSequence[0].ChannelDefinitionSequence[position], key, value)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (("2:2", "2:1", *(f"2:{number}" for number in NUMBERS[2:])), "a channel is 'Lead I', but its code 2:2 is that of II"),
+        ((*(f"2:{number}" for number in NUMBERS[:3]), "2:65", *(f"2:{n}" for n in NUMBERS[4:])), "code 2:65 is that of another lead"),
+        (tuple(f"MDC_ECG_LEAD_{lead}" for lead in (*LEADS[:9], "V7", "V8", "V9")), "'Lead V4', but its code MDC_ECG_LEAD_V7"),
+    ],
+)  # fmt: skip
+def test_codes_of_other_leads_than_the_meanings_are_refused(tmp_path, signal, codes, message):
+    with pytest.raises(BadMedia, match=message):
+        read(edited(tmp_path, signal, rename(tuple(f"Lead {lead}" for lead in LEADS), codes)))
+
+
+def test_unspecified_code_beside_a_meaning_is_no_contradiction(tmp_path, signal):
+    edit = rename(tuple(f"Lead {lead}" for lead in LEADS), ("2:0",) * 12)
+    np.testing.assert_allclose(read(edited(tmp_path, signal, edit)).signal, signal, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("ChannelSensitivity", "0"),
+        ("ChannelSensitivity", "nan"),
+        ("ChannelSensitivityCorrectionFactor", "0"),
+        ("ChannelSensitivityCorrectionFactor", ""),
+        ("ChannelBaseline", ""),
+    ],
+)
+def test_sensitivity_without_a_value_is_refused_with_its_lead(tmp_path, signal, key, value):
+    path = edited(tmp_path, signal, set_channels([3], **{key: value}))
+    with pytest.raises(BadMedia, match=rf"lead aVR has {value or None} as its {key}"):
+        read(path)
+
+
+@pytest.mark.parametrize("key", ["ChannelBaseline", "ChannelSensitivityCorrectionFactor"])
+def test_baseline_and_correction_may_be_absent(tmp_path, signal, key):
+    def edit(dataset):
+        for channel in dataset.WaveformSequence[0].ChannelDefinitionSequence:
+            delattr(channel, key)
+
+    np.testing.assert_allclose(read(edited(tmp_path, signal, edit)).signal, signal, atol=1e-6)
+
+
+@pytest.mark.parametrize(("unit", "step"), [("mV", "0.001"), ("V", "0.000001"), ("nV", "1000"), ("\xb5V", "1")])
+def test_sensitivity_in_other_units_is_converted(tmp_path, signal, unit, step):
+    def edit(dataset):
+        for channel in dataset.WaveformSequence[0].ChannelDefinitionSequence:
+            channel.ChannelSensitivity, channel.ChannelSensitivityUnitsSequence[0].CodeValue = step, unit
+
+    np.testing.assert_allclose(read(edited(tmp_path, signal, edit)).signal, signal, atol=1e-6)
+
+
+@pytest.mark.parametrize(("key", "value"), [("ChannelTimeSkew", "1.0"), ("ChannelSampleSkew", "100")])
+def test_leads_that_begin_at_different_times_are_refused(tmp_path, signal, key, value):
+    with pytest.raises(BadMedia, match=r"lead aVF begins 1 s after I \(channel skew\)"):
+        read(edited(tmp_path, signal, set_channels([5], **{key: value})))
+    np.testing.assert_allclose(read(edited(tmp_path, signal, set_channels(**{key: value}))).signal, signal, atol=1e-6)
+
+
+def test_leads_sampled_one_after_the_other_are_read(tmp_path, signal):
+    def edit(dataset):
+        for number, channel in enumerate(dataset.WaveformSequence[0].ChannelDefinitionSequence):
+            channel.ChannelTimeSkew = str(number * 0.0008)
+
+    np.testing.assert_allclose(read(edited(tmp_path, signal, edit)).signal, signal, atol=1e-6)

@@ -1,5 +1,7 @@
 """Test CSV recordings with the separators, decimal signs and encodings of hospital exports."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,7 +74,8 @@ def test_units_in_the_names_of_columns_are_stated(tmp_path, names, units):
         ("time (s)", 17.25 + (np.arange(1000) / 257).round(4), 257),
         ("time (s)", np.arange(1000) / 128.5, 128.5),
         ("time (s)", (np.arange(1000) / 512).round(3), 512),  # Steps of 1 and 2 ms.
-        ("time (s)", np.delete(np.arange(1000), 300) / 500, None),
+        ("time (s)", (np.arange(1000) / 800).round(3), None),  # Steps of 1 and 2 ms at regular distances.
+        ("time (s)", (np.arange(1000) / 700).round(3), 700),
         ("time", np.arange(1000) / 500, None),
         ("time (s)", np.zeros(1000), None),
         ("sample (s)", np.arange(1000) / 500, None),
@@ -81,6 +84,25 @@ def test_units_in_the_names_of_columns_are_stated(tmp_path, names, units):
 def test_rate_is_that_of_evenly_spaced_times(tmp_path, name, times, rate):
     read = read_lines(tmp_path, f"{name},I", *(f"{time!r},0.5" for time in times.tolist()))
     assert read.fs == (None if rate is None else pytest.approx(rate, rel=1e-9))
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "said"),
+    [
+        ("time (s)", np.delete(np.arange(1000), 300) / 500, "1 gap, the first of 0.002 s after 0.598 s (row 300)"),
+        ("Zeit (ms)", np.r_[:1000:2, 3000:4000:2], "1 gap, the first of 2000 ms after 998 ms (row 500)"),
+        ("t_ms", np.delete(np.arange(1000) * 1000 // 512, [200, 700]), "2 gaps, the first of 2 ms after 388 ms (row 200)"),
+        ("time", np.r_[:500, 900:1000], "1 gap, the first of 400 after 499 (row 500)"),
+        ("time (s)", np.r_[:500, 200:500] / 500, "goes back in 1 row, first after 0.998 s (row 500)"),
+    ],
+)  # fmt: skip
+def test_times_with_a_gap_are_refused_with_its_place(tmp_path, name, times, said):
+    rows = pd.DataFrame({name: times, "I": 0.5})
+    rows.to_csv(tmp_path / "ecg.csv", index=False)
+    rows.to_parquet(tmp_path / "ecg.parquet")
+    for read, path in ((read_csv_ecg, tmp_path / "ecg.csv"), (read_parquet_ecg, tmp_path / "ecg.parquet")):
+        with pytest.raises(BadMedia, match=re.escape(said)):
+            read(path)
 
 
 def test_lines_before_the_table_state_rate_and_unit(tmp_path):

@@ -200,6 +200,72 @@ def test_palettes(bits):
     assert distance(dicom_bytes(numbers[None], "PALETTE COLOR", **tags)) == 0
 
 
+def test_palette_of_16_bits_with_levels_of_8_is_not_black():
+    numbers = np.repeat(np.repeat(np.arange(7, dtype=np.uint8)[None], 64, axis=0), 32, axis=1)
+    tags = {}
+    for position, name in enumerate(("Red", "Green", "Blue")):
+        tags[f"{name}PaletteColorLookupTableDescriptor"] = [7, 0, 16]
+        tags[f"{name}PaletteColorLookupTableData"] = COLOURS[:, position].astype("<u2").tobytes()
+    assert distance(dicom_bytes(numbers[None], "PALETTE COLOR", **tags)) == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lambda: dicom_bytes(YCC[None], "YBR_FULL_422"),
+        lambda: dicom_bytes(YCC[None], "YBR_FULL_422", PlanarConfiguration=1, PixelData=subsampled(YCC)),
+    ],
+)
+def test_shared_chroma_that_is_not_there_is_refused(content):
+    with pytest.raises(BadMedia, match="declares YBR_FULL_422, of which two pixels share their chroma, but"):
+        read_clip(content(), name="clip")
+
+
+def test_high_bit_that_contradicts_the_stored_bits_is_refused():
+    grey = np.arange(4096, dtype=np.uint16).reshape(1, 64, 64)
+    levels = read_clip(dicom_bytes(grey, BitsStored=12, HighBit=11)).frames
+    above = read_clip(dicom_bytes(grey | 0xA000, BitsStored=12, HighBit=11)).frames
+    np.testing.assert_array_equal(above, levels, "bits above the stored ones hold overlays, not the image")
+    with pytest.raises(BadMedia, match="declares 12 bits up to bit 15; expected 11"):
+        read_clip(dicom_bytes(grey << 4, BitsStored=12, HighBit=15), name="clip")
+
+
+# ---- Number of frames ---------------------------------------------------------------------------------------------------
+
+
+def stored_frames(form: str, stored: int, declared: int) -> bytes:
+    """Return a file of equal frames with another number of them in its header."""
+    frames = np.repeat(PICTURE[None], stored, axis=0)
+    if form == "uncompressed":
+        return dicom_bytes(frames, "RGB", NumberOfFrames=declared)
+    if form == "run lengths":
+        dataset = pydicom.dcmread(io.BytesIO(dicom_bytes(frames, "RGB")))
+        dataset.compress(RLELossless, generate_instance_uid=False)
+        dataset.NumberOfFrames = declared
+        stream = io.BytesIO()
+        dataset.save_as(stream)
+        return stream.getvalue()
+    one, syntax = (SPOKEN["JFIF"](), JPEGBaseline8Bit) if form == "JPEG" else (jpeg_2000(PICTURE, 1), JPEG2000Lossless)
+    return dicom_bytes(frames, "RGB", syntax=syntax, PixelData=encapsulate([one] * stored), NumberOfFrames=declared)
+
+
+@pytest.mark.parametrize("form", ["uncompressed", "run lengths", "JPEG", "JPEG 2000"])
+def test_number_of_frames_must_be_that_of_the_header(form):
+    assert distance(stored_frames(form, 3, 3)) <= 3
+    with pytest.raises(BadMedia, match="clip declares 1 frame, but has 3"):
+        read_clip(stored_frames(form, 3, 1), name="clip")
+    with pytest.raises(BadMedia, match="clip cannot be decoded as DICOM"):
+        read_clip(stored_frames(form, 3, 4), name="clip")
+
+
+def test_frames_of_several_fragments_are_counted_once():
+    stream = SPOKEN["JFIF"]()
+    for table in (True, False):
+        pixels = encapsulate([stream, stream], fragments_per_frame=3, has_bot=table)
+        frames = np.zeros((2, 64, 224, 3), np.uint8)
+        assert distance(dicom_bytes(frames, "RGB", syntax=JPEGBaseline8Bit, PixelData=pixels)) <= 3
+
+
 # ---- Stills and videos --------------------------------------------------------------------------------------------------
 
 
