@@ -145,8 +145,8 @@ def test_leads_that_a_recording_lacks_are_not_flat(ecgs):
 def test_extremes_equal_those_of_numpy(ecgs):
     for length in (5, 31, 32, 33, 999, 1000):
         signs = EcgSigns(replace(ecgs[0], signal=ecgs[0].signal[:length]))
-        np.testing.assert_array_equal(signs.lowest, signs.signal.min(axis=0))
-        np.testing.assert_array_equal(signs.highest, signs.signal.max(axis=0))
+        np.testing.assert_array_equal(signs.limits[0], signs.signal.min(axis=0))
+        np.testing.assert_array_equal(-signs.limits[1], signs.signal.max(axis=0))
 
 
 # ---- Order of limb leads ----------------------------------------------------------------------------------------------
