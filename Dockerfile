@@ -9,7 +9,7 @@ RUN command -v python3 >/dev/null && python3 -m venv --help >/dev/null 2>&1 \
 WORKDIR /opt/cardiobench
 COPY . .
 RUN python3 -m venv /opt/venv \
-    && /opt/venv/bin/python -m pip install --no-cache-dir -c constraints.txt ".[models,analysis,resampy,finetune]"
+    && /opt/venv/bin/python -m pip install --no-cache-dir -c constraints.txt ".[models,analysis,resampy,finetune,onnx]"
 
 ENV PATH="/opt/venv/bin:${PATH}" HF_HUB_OFFLINE=1
 RUN useradd --create-home runner

@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.embeddings.cost import CostMeter
 from cardiobench.models.base import leads_of
-from cardiobench.models.blocks.signal_settings import SignalSettings
+from cardiobench.models.blocks.signal_settings import SignalSettings, signal_settings
 from cardiobench.models.load import load_model
 from cardiobench.testing import check_model
 
@@ -115,6 +115,13 @@ def test_registered_model_keeps_its_card():
 )
 def test_shapes(settings, shape):
     assert SignalSettings(**settings)(np.ones((5000, 12)), 500).shape == shape
+
+
+def test_leads_may_be_text_with_commas():
+    settings = signal_settings({"fs": 100, "leads": "V1,II"}, "lab/net")
+    assert settings == signal_settings({"fs": 100, "leads": ["V1", "II"]}, "lab/net") and settings.leads == ("V1", "II")
+    with pytest.raises(BadModel, match="no lead 'V9'"):
+        signal_settings({"fs": 100, "leads": "V1,V9"}, "lab/net")
 
 
 def test_standardised_leads_have_no_unit():

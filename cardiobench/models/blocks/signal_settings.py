@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from cardiobench.core.errors import BadModel
@@ -22,6 +22,14 @@ def known_lead(name: str) -> str:
     return name
 
 
+def _names(value: Any) -> Any:
+    """Split names that are separated by commas, as in `leads=I,II,V1` on the command line."""
+    return tuple(value.split(",")) if isinstance(value, str) else value
+
+
+Lead = Annotated[str, AfterValidator(known_lead)]
+
+
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class SignalSettings:
     """Input format of a network for ECGs.
@@ -29,7 +37,7 @@ class SignalSettings:
     Attributes:
         fs: Sampling rate in Hz; records are resampled.
         seconds: Length of a part in seconds.
-        leads: Names from `cardiobench.data.media.types.LEADS` in the order of the network.
+        leads: Names from `cardiobench.data.media.types.LEADS` in the order of the network; also as text with commas.
         scale: Units per millivolt (1: mV, 1000: microvolt), or "standardise": each lead to mean 0 and deviation 1.
         layout: "leads_first" (leads, samples) or "time_first" (samples, leads).
         length: "crop" for the middle of a longer record; "windows" for consecutive parts, whose vectors are averaged.
@@ -38,7 +46,7 @@ class SignalSettings:
 
     fs: Annotated[float, Field(gt=0, le=2000)]
     seconds: Annotated[float, Field(gt=0, le=600)] = 10.0
-    leads: Annotated[tuple[Annotated[str, AfterValidator(known_lead)], ...], Field(min_length=1)] = LEADS
+    leads: Annotated[tuple[Lead, ...], Field(min_length=1), BeforeValidator(_names)] = LEADS
     scale: Annotated[float, Field(gt=0)] | Literal["standardise"] = 1.0
     layout: Literal["leads_first", "time_first"] = "leads_first"
     length: Literal["crop", "windows"] = "crop"

@@ -1,0 +1,1 @@
+"""Score published networks and published answers from clones of their repositories."""
