@@ -65,7 +65,7 @@ TEXTS = {
     "code_test": "Readings of CODE-test, and the network's probabilities. {doc}`my_predictions` explains such files.",
     "camus": (
         "EfficientNet-Lite0, trained on photographs, on end-diastolic frames of CAMUS (apical four-chamber view): area of the left ventricle. "
-        "The frames are adopted from the clone (`cardiobench adopt`) with the areas of its masks."
+        "The frames are adopted from the clone (`cardiobench adopt`) with the areas of its masks. Random weights have timm's initialisation."
     ),
 }
 
