@@ -6,7 +6,8 @@ from cardiobench.report.page.write import write_report
 from tests.report import example_results
 from tests.report.browser import chromium, violations, watched
 
-pytestmark = pytest.mark.slow
+# One worker runs all these tests, so that each page is opened once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("widths")]
 TASKS = ("phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/ef", "phantom_echo/view")
 TOO_WIDE = """() => {
   const width = document.documentElement.clientWidth;
@@ -50,9 +51,12 @@ def browser():
         yield running
 
 
-@pytest.fixture(params=[(width, scheme) for width in (390, 768, 1280) for scheme in ("light", "dark")], ids=str)
+SCREENS = [(width, scheme) for width in (390, 768, 1280) for scheme in ("light", "dark")]
+
+
+@pytest.fixture(params=SCREENS, ids=str, scope="module")
 def page(request, browser, address):
-    """Open the page with all parts expanded."""
+    """Open the page with all parts expanded; no test changes it."""
     width, scheme = request.param
     page, seen = watched(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
