@@ -123,6 +123,7 @@ def test_user_kinds_run_under_built_in_protocols(others, monkeypatch, tmp_path, 
             cache_dir=tmp_path / "cache",
             resamples=50,
             limit=30,
+            options={name: {"comparison_refits": 2} for name in ("probe", "knn")},
         )
     )
     assert not found.failures and len(found.results) == 8
