@@ -37,14 +37,17 @@ def too_few(result: ScoreResult) -> bool:
 def without_small_cells(result: ScoreResult) -> ScoreResult:
     """Return the scores of a user's own dataset without small groups and the user's texts."""
     total = result.score.n_patients
+    shown = {
+        key: one for key, one in result.overall.items() if key == result.metric or _is_large(one, result.number(key))
+    }
+    # With the others, a further number can give one that is hidden, such as the balanced accuracy the sensitivity.
+    complete, refits = len(shown) == len(result.overall), result.refits
     hidden: ScoreResult = _without_reasons(
         replace(
             result,
-            overall={
-                key: one
-                for key, one in result.overall.items()
-                if key == result.metric or _is_large(one, result.number(key))
-            },
+            overall=shown,
+            further=result.further if complete else {},
+            refits=refits and replace(refits, scores={key: one for key, one in refits.scores.items() if key in shown}),
             floors={
                 key: replace(one, prediction=None) if isinstance(one.prediction, str) else one
                 for key, one in result.floors.items()

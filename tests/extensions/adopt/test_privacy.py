@@ -17,6 +17,7 @@ from cardiobench.hub.outgoing import leave_out_local, public_result
 from cardiobench.hub.publish_datasets import publications
 from cardiobench.results.consistency import check_consistency
 from cardiobench.results.context import PATIENT_IS_RECORD, ResultContext
+from cardiobench.results.refits import TRAINING_PATIENTS, Refits
 from cardiobench.results.score_result import Breakdown, ClassScore, Estimate, Floor, Gap
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
@@ -66,6 +67,8 @@ def test_small_groups_and_texts_of_own_data_stay_here():
     result = replace(
         result,
         overall={**result.overall, "sensitivity": Estimate(0.5, 0.0, 1.0, 3, 3)},
+        further={"balanced_accuracy": 0.75},
+        refits=Refits(TRAINING_PATIENTS, 0, "d", 2, {result.metric: (0.6, 0.7), "sensitivity": (1 / 3, 2 / 3)}),
         groups={
             "sex": breakdown(**large),
             "age": breakdown(**{"≤45": total - 1, ">80": 1}),
@@ -84,6 +87,9 @@ def test_small_groups_and_texts_of_own_data_stay_here():
     shown = public_result(result)
     assert set(shown.groups) == {"sex"} and not shown.skipped_groups
     assert set(shown.overall) == set(result.overall) - {"sensitivity"}
+    assert set(shown.refits.scores) == {result.metric}, "scores of refits give the patients of a small class"
+    assert not shown.further, "with a further number, others give the hidden one"
+    assert public_result(replace(own_result(), further={"mcc": 0.3})).further == {"mcc": 0.3}, "no class is small"
     assert set(shown.per_class) == {"class 1"}
     assert shown.warnings == (PATIENT_IS_RECORD,)
     assert shown.options == {"k": 3, "classifier": "logistic", "list": ["a"]}
