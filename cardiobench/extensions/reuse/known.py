@@ -127,11 +127,20 @@ def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes], context: 
         result,
         model=to_plain(cell.model.facts),
         seen_in_pretraining=cell.model.saw(cell.dataset.spec.name),
-        stamp={**result.stamp, "reused": source, "recordings": cell.recordings},
+        stamp=stamp_of_run(result.stamp, str(context.config.suite or ""), reused=source, recordings=cell.recordings),
         warnings=(*result.warnings, note),
     )
     save_scored(named, frame, cell.path, refits=kept.columns if kept else {})
     say(f"reused from {repository}: {what}; {checked}")
+
+
+def stamp_of_run(stamp: Mapping[str, Any], suite: str, **facts: Any) -> dict[str, Any]:
+    """Return the stamp of a published result with further facts, and with the suite of this run in place of its owner's.
+
+    The suite is no part of the key, and results of another suite would be listed apart.
+    """
+    own = {"suite": suite} if suite else {}
+    return {**{name: value for name, value in stamp.items() if name != "suite"}, **own, **facts}
 
 
 def _same_question(entry: ResultEntry, cell: Cell) -> bool:

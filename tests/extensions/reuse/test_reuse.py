@@ -191,6 +191,12 @@ def test_first_difference_is_named():
     assert "its key is b" in difference(stamp={**stamp, "key": "b"})
 
 
+def test_reused_result_is_of_the_suite_of_this_run():
+    theirs = {"key": "k", "suite": "cardiobench_ecg_v1"}
+    assert known.stamp_of_run(theirs, "", reused={"owner": "alice"}) == {"key": "k", "reused": {"owner": "alice"}}
+    assert known.stamp_of_run({"key": "k"}, "cardiobench_ecg_v2") == {"key": "k", "suite": "cardiobench_ecg_v2"}
+
+
 def test_reuse_and_overwrite_are_mutually_exclusive():
     check_reuse(RunConfig())
     with pytest.raises(BadConfig, match="Remove one of these flags"):
