@@ -22,6 +22,7 @@ WORDS = {
     "undecided": "not distinguishable from",
     "too few to say": "too few patients to be compared with",
 }
+ANSWERS_EQUIVALENT = "with answers equivalent to those of"
 MAX_PAIRS = 60
 """Maximum number of comparisons computed for a page."""
 
@@ -165,7 +166,7 @@ def _beside(result: ScoreResult, tail: str, found: Comparison | str) -> Beside:
     head = f"{result.task}, {result.label}: "
     if isinstance(found, str):
         return Beside(result, f"{head}not compared with {tail}: {found}", failed=True)
-    text = f"{head}{WORDS[found.outcome]} {tail}"
+    text = f"{head}{ANSWERS_EQUIVALENT if found.of_answers and found.outcome == 'equivalent' else WORDS[found.outcome]} {tail}"
     if found.outcome != "too few to say":
         metric = f"{found.metric} {'↑' if found.higher_is_better else '↓'} {found.labels}".rstrip()
         text += f"; difference in {metric}: {found.difference_text}, p = {tables.p_value(found.p_adjusted)}".replace(

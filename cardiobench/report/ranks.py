@@ -36,6 +36,7 @@ CORRECTION = (
     "Each p-value is corrected for all pairs of models on its task and protocol (Holm) and, for a primary task of a suite, for all its tasks. "
     f"{EXPLORATORY}"
 )
+OF_ANSWERS = "these two sets of answers are "
 MAX_PAIRS = 60  # Maximum number of pairs to compare while writing a page.
 
 
@@ -128,7 +129,7 @@ def outcome(pair: Pair) -> str:
         "a": f"{pair.a} is better",
         "b": f"{pair.b} is better",
         "answers differ": "these two sets of answers differ",
-        "equivalent": f"equivalent within {difference(comparison.margin or 0.0)}",
+        "equivalent": f"{OF_ANSWERS * comparison.of_answers}equivalent within {difference(comparison.margin or 0.0)}",
         "undecided": f"undecided (could have seen {difference(comparison.detectable)})",
     }
     return texts.get(pair.better, pair.better) + ("" if pair.family else ", exploratory")

@@ -156,7 +156,10 @@ def collect_by_suite(folders: Sequence[Path], known: Sequence[str] | None = None
 
 def _read_folders(folders: Sequence[Path]) -> _ResultFiles:
     files = _ResultFiles()
+    distinct: dict[Path, Path] = {}
     for folder in folders:
+        distinct.setdefault(folder.absolute(), folder)  # A folder that is given twice is read once.
+    for folder in distinct.values():
         if folder.is_file():
             _read(folder, folder.name, files)
             continue

@@ -131,7 +131,7 @@ class Comparison:
     @property
     def scope(self) -> str:
         """Training variation behind the difference in words; empty for models that do not train."""
-        if self.covers == ANSWERS:
+        if self.of_answers:
             return "answers only: other training patients are not covered"
         sources = {BOTH: "refits on other training patients", SEEDS: "trainings with other seeds"}
         return f"{self.refits} {sources[self.covers]}" if self.covers in sources else ""
@@ -143,7 +143,12 @@ class Comparison:
         Without the variation of the training there is no better model, but two sets of answers may differ.
         """
         found = outcome(self._found, self.difference, self.p_adjusted, self.margin, self.higher_is_better)
-        return "answers differ" if self.covers == ANSWERS and found in ("better", "worse") else found
+        return "answers differ" if self.of_answers and found in ("better", "worse") else found
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether this compares two sets of answers only, because the variation of the training is not known."""
+        return self.covers == ANSWERS
 
     @property
     def _found(self) -> Difference:
@@ -177,7 +182,7 @@ class Comparison:
                 higher = (self.difference > 0) == self.higher_is_better
                 return f"these two sets of answers differ, in favour of {self.names[not higher]}"
             case "equivalent":
-                of = "these two sets of answers are " if self.covers == ANSWERS else ""
+                of = "these two sets of answers are " if self.of_answers else ""
                 return f"{of}equivalent within ±{self.number.difference(self.margin or 0.0, self.unit)}"
             case "undecided":
                 seen = self.number.difference(self.detectable, self.unit)

@@ -73,7 +73,7 @@ class ScoredLabels(ScoredTable):
         return (
             f"the interval of {self.key} is wide below, because {few.sum()} of {len(known)} classes have fewer than "
             f"{MIN_PATIENTS} patients: the intervals of these classes make {100 * arms[few].sum() / arms.sum():.0f} % of the "
-            f"squared distance to its lower end, while the standard error of {estimate.se:.3f} only describes how the mean "
+            f"squared distance to its lower end, while the standard error of {self.number(self.key).difference(estimate.se, self.task.unit)} only describes how the mean "
             "varies between test sets"
         )
 

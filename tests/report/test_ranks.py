@@ -150,9 +150,12 @@ def test_one_class_is_unranked_and_twins_marked(results):
     ],
 )
 def test_statements_about_two_models_follow_the_rules(better, family, text):
-    comparison = SimpleNamespace(margin=0.02, detectable=0.11, unit="", number=load_metric("f1_macro").primary)
-    pair = SimpleNamespace(a="org/a", b="org/b", better=better, family=family, comparison=comparison)
+    facts = {"margin": 0.02, "detectable": 0.11, "unit": "", "number": load_metric("f1_macro").primary}
+    pair = SimpleNamespace(a="org/a", b="org/b", better=better, family=family)
+    pair.comparison = SimpleNamespace(**facts, of_answers=False)
     assert ranks.outcome(pair) == text
+    pair.comparison = SimpleNamespace(**facts, of_answers=True)
+    assert ranks.outcome(pair) == ("these two sets of answers are " if better == "equivalent" else "") + text
 
 
 def test_models_that_are_placed_by_their_answers_are_named(results):

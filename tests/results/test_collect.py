@@ -38,6 +38,12 @@ def test_good_results_are_ranked_and_nothing_is_wrong(tmp_path):
     assert len(found.entries) == 1 and not found.problems and found.entries[0].predictions.is_file()
 
 
+def test_folder_that_is_given_twice_is_read_once(tmp_path):
+    example_results.write_result(tmp_path)
+    found = collect([tmp_path, tmp_path])
+    assert len(found.entries) == 1 and not found.problems
+
+
 def test_suite_ranks_its_own_results_only(tmp_path):
     def stamped(suite):
         return lambda content: content["stamp"].update(suite=suite)

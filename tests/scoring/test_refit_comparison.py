@@ -149,3 +149,9 @@ def test_results_without_predictions_have_the_same_variation():
     others = [replace(two, scores=scores) for scores in ({}, {"mae": (1.0, 2.0)}, {"mae": (np.nan,) * 20})]
     for other in (None, replace(two, draws="e"), *others):
         assert variation_of_results(one, other, "mae") == Variation("answers")
+
+
+def test_equivalent_answers_are_called_answers():
+    same = compare(replace(model(2.0), refits=None), model(2.0))
+    assert (same.outcome, same.of_answers) == ("equivalent", True) and not compare(model(2.0), model(2.0)).of_answers
+    assert same.sentence.startswith("these two sets of answers are equivalent within")

@@ -298,7 +298,7 @@ def test_wide_interval_of_rare_classes_is_explained():
     assert said.startswith(
         "the interval of auroc_macro is wide below, because 24 of 30 classes have fewer than 10 patients"
     )
-    assert f"make {share:.0f} % of" in said and f"standard error of {result.score.se:.3f}" in said
+    assert f"make {share:.0f} % of" in said and f"standard error of {100 * result.score.se:.2f} points only" in said
     predictions, references, _ = joined(*tables(n=400))
     ordinary = score(predictions, references, ResultContext(resamples=50))
     assert not any("wide below" in one for one in ordinary.warnings)

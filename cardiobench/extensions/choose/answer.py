@@ -58,6 +58,7 @@ class Tested:
         one, (difference, low, high) = self.pair.comparison, self.ends
         interval = "none" if math.isnan(low) else f"{one.text(low)} – {one.text(high)}"
         words = {"better": "the chosen model is better", "worse": f"{self.other} is better"}
+        words |= {"equivalent": "answers equivalent"} if one.of_answers else {}
         return (
             self.task,
             self.other,

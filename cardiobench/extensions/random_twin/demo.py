@@ -95,10 +95,13 @@ def _row(name: str, result: ScoreResult) -> tuple[str, ...]:
     return (model, *numbers, what)
 
 
+ANSWERS_DIFFER = "these two sets of answers differ, without covering other training patients"
+
+
 def gain_sentence(gains: list[Comparison]) -> str:
     """State the smallest gain of training over the random networks, with its paired interval."""
     least = min(gains, key=lambda one: one.difference)
-    outcome = {"better": "training helped", "worse": "training did harm"}
+    outcome = {"better": "training helped", "worse": "training did harm", "answers differ": ANSWERS_DIFFER}
     return (
         f"Training added at least {100 * least.difference:.1f} points [{100 * least.low:.1f}, {100 * least.high:.1f}] over the same network with "
         f"random weights (paired over patients, the smallest of {len(gains)} seeds, {_p(least)}): "
@@ -110,7 +113,8 @@ def measured_sentence(comparison: Comparison) -> str:
     """State how measurements of waves compare with the trained network, and what follows."""
     side = "higher" if comparison.difference < 0 else "lower"
     low, high = sorted(100 * end for end in (-comparison.low, -comparison.high))
-    outcome = "" if comparison.outcome in ("better", "worse") else "; the difference is not significant"
+    others = {"better": "", "worse": "", "answers differ": f"; {ANSWERS_DIFFER}"}
+    outcome = others.get(comparison.outcome, "; the difference is not significant")
     return (
         f"Measurements of waves score {100 * abs(comparison.difference):.1f} points {side} than this network [{low:.1f}, {high:.1f}], "
         f"{_p(comparison)}{outcome}: a network is worth its cost only if it scores better than measurements, too."
