@@ -60,7 +60,8 @@ def check_classes(answers: pd.DataFrame, task: Task, source: str) -> None:
     odd = [cell != outside and bool(task.rules.strange_labels([cell], asked)) for cell in cells]
     strange = answers[np.array(odd, dtype=bool)[codes]]
     if len(strange):
-        rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
+        shown = strange["y_pred"].map(repr).where(strange["y_pred"].notna(), "empty")
+        rows = [f"{name} ({cell})" for name, cell in zip(strange["id"], shown, strict=True)]
         raise BadPredictions(
             f"{source}: {len(rows)} of {len(answers)} predictions are not classes of {task.name}: {first_n(rows)}. "
             f"Classes: {', '.join(task.classes)}."

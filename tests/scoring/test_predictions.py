@@ -163,7 +163,7 @@ def good(table, task):
             lambda a: a.assign(y_pred=["severe", *a["y_pred"][1:]]),
             ["1 of 60", "u000 ('severe')", "Classes: well, sick"],
         ),
-        (lambda a: a.assign(y_pred=[None, *a["y_pred"][1:]]), ["1 of 60", "u000 (None)"]),
+        (lambda a: a.assign(y_pred=[None, *a["y_pred"][1:]]), ["1 of 60", "u000 (empty)"]),
         (lambda a: a.assign(y_pred="0.3"), ["60 of 60", "If they are probabilities of sick, name the column p_sick."]),
         (lambda a: a.assign(p_sick=1.2, p_well=-0.2), ["60 of 60", "outside [0, 1]", "softmax to logits"]),
         (
