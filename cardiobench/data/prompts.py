@@ -2,45 +2,66 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cardiobench.core.errors import BadData, NotApplicable
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.command import command
+from cardiobench.core.errors import BadData, NotApplicable, UnknownName, counted, first_n
 from cardiobench.data import catalog
 from cardiobench.data.published_prompts import clone_files, read_clone
 from cardiobench.data.spec import Task
 
 # Prompts for views and measurements are shared by all echo datasets.
 COMMON = Path(__file__).with_name("common_prompts.json")
+TEMPLATES = "templates"
+"""Key of the texts of a number."""
+PLACEHOLDER = "<#>"
+"""Sign in a template that stands for the number."""
+SHOWN = 20
+"""Maximum number of problems in a message."""
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        wrong = _first_wrong(content)
+        wrong = list(problems(content))
     except (OSError, ValueError, RecursionError) as error:
-        wrong = str(error)
+        wrong = [str(error)]
     if wrong:
-        raise BadData(f"{path} is not a prompt set ({wrong}). Give a JSON object like a dataset's prompts.json.")
+        more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+        raise BadData(
+            f"{path} is not a prompt set ({'; '.join(wrong[:SHOWN])}{more}). A template is written by: "
+            f"{command('prompts', 'DATASET', '--out', 'FILE')}"
+        )
     return content
 
 
-def _first_wrong(content: Any) -> str:
-    """Return the problems of a prompt set (per target: key -> texts, and a version); empty if valid."""
+def problems(content: Any) -> Iterator[str]:
+    """Yield what is wrong in a prompt set, which has a version and, per target, a mapping from key to texts."""
     if not isinstance(content, dict):
-        return f"a {type(content).__name__}"
+        yield f"it is a {type(content).__name__}; expected an object"
+        return
     if not isinstance(content.get("version"), str | int | float):
-        return f"its version is {content.get('version')!r:.40}; expected a text or a number"
+        yield f"its version is {content.get('version')!r:.40}; expected a text or a number"
     for target, chosen in content.items():
         if target == "version":
             continue
         if not isinstance(chosen, dict):
-            return f"'{target:.40}' is a {type(chosen).__name__}; expected a mapping to lists of texts"
+            yield f"'{target:.40}' is not a mapping to lists of texts"
+            continue
         for key, texts in chosen.items():
-            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-                return f"'{target:.40}', '{key:.40}' is not a list of strings"
+            if wrong := _wrong_texts(key, texts):
+                yield f"'{target:.40}', '{key:.40}' {wrong}"
+
+
+def _wrong_texts(key: str, texts: Any) -> str:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        return "is not a list of strings"
+    if blank := sum(not text.strip() for text in texts):
+        return f"has {counted(blank, 'empty text')}"
+    if key == TEMPLATES and (bare := [text for text in texts if PLACEHOLDER not in text]):
+        return f"has {counted(len(bare), 'text')} without {PLACEHOLDER}, such as {bare[0]!r:.60}"
     return ""
 
 
@@ -71,16 +92,44 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
         source = file or f"hf_datasets/{task.dataset}/prompts.json"
         raise NotApplicable(f"there are no prompts for {task.name} (none for '{task.target}' in {source})")
     chosen = content[task.target]
-    needed = ("templates",) if task.rules.answer == "number" else task.classes
-    for key in needed:
-        if not chosen.get(key) and task.target == "view":
-            raise NotApplicable(f"{file} has no prompts for the view {key}. Run {task.dataset}/view_named")
-        if not chosen.get(key):
-            raise unknown_name(f"prompts of {task.name} for", key, chosen)
+    if lacking := [key for key in keys_of(task) if not chosen.get(key)]:
+        names = ", ".join(lacking)
+        if task.target == "view":
+            raise NotApplicable(f"{file} has no prompts for the view {names}. Run {task.dataset}/view_named")
+        other = sorted(set(chosen) - set(keys_of(task)))
+        unused = f" It has {first_n(other)}, which {task.name} does not use." if other else ""
+        raise UnknownName(f"the prompts of {task.name} lack {names}. Add a list of texts for each.{unused}")
     return chosen, str(content["version"])
+
+
+def keys_of(task: Task) -> tuple[str, ...]:
+    """Return the keys under which a task needs texts: its classes, or `templates` for a number."""
+    return (TEMPLATES,) if task.rules.answer == "number" else tuple(task.classes)
+
+
+def template(tasks: Iterable[Task]) -> dict[str, Any]:
+    """Return a prompt set for some tasks of a dataset, to be edited.
+
+    It has the prompts of this package where there are some, and empty lists elsewhere.
+    """
+    content: dict[str, Any] = {"version": "1"}
+    for task in tasks:
+        if task.rules.answer == "number" and task.prompt_grid is None:
+            continue  # Nothing says which numbers to try.
+        try:
+            chosen, _ = prompts(task)
+        except NotApplicable:
+            chosen = {}
+        content[task.target] = {key: list(chosen.get(key, ())) for key in keys_of(task)}
+    return content
 
 
 def prompt_digest(task: Task, file: Path | None = None) -> str:
     """Return the first 16 hex digits of the SHA-256 of a task's prompts."""
     chosen, _ = prompts(task, file)
     return hashlib.sha256(json.dumps(chosen, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """Return a prompt set as the text of its file."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.core.setting import Seed
-from cardiobench.data.prompts import prompt_digest
+from cardiobench.data.prompts import PLACEHOLDER, prompt_digest
 from cardiobench.data.prompts import prompts as task_prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
@@ -27,7 +27,6 @@ from cardiobench.stats.information import macro_f1
 COMPONENT = "protocol zero_shot"
 VERSION = 2
 
-PLACEHOLDER = "<#>"
 THRESHOLD = "threshold"
 MEAN_COSINE = "mean_cosine"
 MAX_CANDIDATES = 200  # Number of tried thresholds.

@@ -296,8 +296,8 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     """
     if config.prompts and not config.prompts.exists():
         raise BadData(
-            f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json, "
-            "or a clone of the repository of the echo benchmark or of MERL."
+            f"there is no prompt set {config.prompts}. Give --prompts a JSON file, or a clone of the repository of the "
+            f"echo benchmark or of MERL. A template is written by: {command('prompts', 'DATASET', '--out', 'FILE')}"
         )
     names = choose(config.protocols) if config.protocols else default_protocols(config.tasks)
     if unselected := ", ".join(name for name in config.options if name not in names):

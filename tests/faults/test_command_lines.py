@@ -38,6 +38,7 @@ LINES = {
     "merge": "merge good --out merged",
     "phantom": "phantom ptb_xl --out twin --patients 1",
     "prepare": "prepare ptb_xl_sample --out prepared",
+    "prompts": "prompts camus/ef --out prompts.json",
     "publish": "publish models cardiobench/constant",
     "pull": "pull org/model",
     "push": "push good --to org/model",

@@ -11,8 +11,10 @@ from cardiobench.cli.commands import compare, demo
 from cardiobench.cli.main import main
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError
+from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.prepare import prepare
+from cardiobench.data.prompts import prompts
 from cardiobench.data.twin import write_twin
 from cardiobench.data.twin_manifest import TWIN_MARK
 from cardiobench.hub import publish_datasets, publish_models
@@ -69,6 +71,11 @@ def twin_without_mark(tmp_path, hub):
 
 def dataset_without_data(tmp_path, hub):
     refused(open_dataset, "tmed2")
+
+
+def faulty_prompts(tmp_path, hub):
+    (tmp_path / "mine.json").write_text("{}")
+    refused(prompts, catalog.task("tmed2/as"), tmp_path / "mine.json")
 
 
 def dataset_not_prepared(tmp_path, hub):
@@ -142,6 +149,7 @@ PUSH = {"RESULTS": "my results", "ORG/MODEL": MODEL, "ORG/NAME": "org/board"}
 SITUATIONS = {
     "cardiobench.results.versions": (references_without_release, {"DIR": "."}, ()),
     "cardiobench.data.references_file": (references_of_another_task, {"FILE": "new.csv"}, ()),
+    "cardiobench.data.prompts": (faulty_prompts, {"DATASET": "tmed2", "FILE": "new.json"}, ()),
     "cardiobench.data.prepared_note": (changed_prepared_folder, {}, ()),
     "cardiobench.data.rows": (twin_without_mark, {"DIR": "new"}, ("--patients", "2")),
     "cardiobench.data.builder": (dataset_without_data, {}, ("--patients", "2")),
