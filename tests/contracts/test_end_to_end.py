@@ -109,6 +109,7 @@ def test_raw_folder_gives_score(name, tmp_path, monkeypatch):
         limit=None if has_twin(name) else FIRST,
         workers=0,
         resamples=50,
+        options={"probe": {"comparison_refits": 2}},
     )
     outcome = run(config)
     assert not outcome.failures
