@@ -53,6 +53,7 @@ def read_table(
     sheet: str = "",
     encoding: str = "",
     error: type[CardioBenchError] = BadData,
+    faults: list[CardioBenchError] | None = None,
 ) -> pd.DataFrame:
     """Read a CSV, Excel or Parquet file as a data frame; data frames are copied.
 
@@ -66,6 +67,7 @@ def read_table(
         sheet: Name of the sheet of a workbook; empty for the only one with cells (`workbook.read_workbook`).
         encoding: Encoding of a CSV, which is then not guessed.
         error: Class of the error for a table that cannot be read.
+        faults: List to which faults of a sheet are added instead of being raised (`workbook.read_workbook`).
 
     Returns:
         The table. `attrs` has the `encoding` of a CSV and the `sheet` and `changed` cells of a workbook; and for CSVs with
@@ -90,7 +92,10 @@ def read_table(
         raise error(f"{flag} {given!r:.40} does not apply to {path}. Leave it out.")
     try:
         if kind in workbook.SUFFIXES:
-            table = _with_decimal_points(workbook.read_workbook(path, sheet))
+            found: list[str] = []
+            table = _with_decimal_points(workbook.read_workbook(path, sheet, faults=None if faults is None else found))
+            for fault in found:
+                faults.append(_unreadable(path, fault, error))  # type: ignore[union-attr]  # found is empty without it
         elif kind in (".parquet", ".pq"):
             table = _with_single_columns(_read_parquet(path), path.name, error)
         else:
@@ -100,12 +105,14 @@ def read_table(
             f"{path} is not text in {_tried(encoding)} ({problem}). Save it as UTF-8 CSV or as Parquet."
         ) from problem
     except (ValueError, OSError, csv.Error, pd.errors.ParserWarning) as problem:
-        raise error(
-            f"{path} cannot be read as a table ({' '.join(str(problem).split())}). {_advice(kind)}"
-        ) from problem
+        raise _unreadable(path, problem, error) from problem
     if table.empty:
         raise error(f"{path} has no rows. Give one row per recording.")
     return table
+
+
+def _unreadable(path: Path, problem: object, error: type[CardioBenchError]) -> CardioBenchError:
+    return error(f"{path} cannot be read as a table ({' '.join(str(problem).split())}). {_advice(path.suffix.lower())}")
 
 
 def _advice(kind: str) -> str:

@@ -21,6 +21,10 @@ SMALL, MOST_INFLATED = 2**24, 200
 """A workbook of more than `SMALL` bytes, unpacked, may be this many times smaller; a sheet is 5 to 20 times smaller."""
 MOST_PARTS = 10_000
 MOST_CELLS = 100_000_000
+MOST_MERGED = 10_000
+"""Cells of a merged range that is filled."""
+SLOW = 2**26
+"""Bytes of an unpacked workbook whose reading takes a minute or more: about 400,000 rows of five columns."""
 KEPT_DIGITS = 15
 """Decimal digits of a number that Excel keeps."""
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -36,7 +40,7 @@ _CHUNK = 2**20
 _EMPTY_SHEET = "it has no rows"
 
 
-def read_workbook(path: Path, sheet: str = "") -> pd.DataFrame:
+def read_workbook(path: Path, sheet: str = "", *, faults: list[str] | None = None) -> pd.DataFrame:
     """Read a sheet with all cells as text, as a CSV is read; empty rows and nameless empty columns are skipped.
 
     A cell is the value that Excel computed last. Dates are in ISO 8601 and logical values are 1 and 0.
@@ -44,6 +48,8 @@ def read_workbook(path: Path, sheet: str = "") -> pd.DataFrame:
     Args:
         path: The workbook.
         sheet: Name of the sheet; empty for the only visible one that has cells.
+        faults: List to which merged cells, hidden rows, formulas without a value and a title are added instead of being
+            refused, to find other problems too. Merged cells below the names then have the value of the first one.
 
     Returns:
         The cells. `attrs["sheet"]` is the name of the sheet, and `attrs["changed"]` a mapping from column to a sentence
@@ -51,7 +57,8 @@ def read_workbook(path: Path, sheet: str = "") -> pd.DataFrame:
 
     Raises:
         ValueError: The file is not such a workbook, is encrypted, has macros, is too large, or has several sheets; or
-            the sheet has merged cells, hidden rows or formulas without a value. The message names all that were found.
+            the sheet has merged cells, hidden rows, formulas without a value, a title, or a column without a name or with
+            that of another. The message names all that were found.
         MissingExtra: The package openpyxl is not installed.
     """
     try:
@@ -65,17 +72,77 @@ def read_workbook(path: Path, sheet: str = "") -> pd.DataFrame:
             name = _chosen(book, sheet)
             part = book[name]._worksheet_path
             rows = list(_rows(book[name]))
-        formulas, problems = _faults(path, part)
+        formulas, merged, problems = _faults(path, part)
         if formulas:
             with closing(openpyxl.load_workbook(path, read_only=True, keep_links=False)) as book:
                 problems += _not_computed(rows, _rows(book[name]))
     except damaged as error:
         raise ValueError(f"it is damaged: {' '.join(str(error).split())[:200]}") from error
+    if _is_title(rows):
+        problems.append(f"row {rows[0][0]} seems to be a title, as only one of its cells has a value; remove it")
+        rows = rows[1:]
+    said = f"sheet {name!r}: {'; '.join(problems)}"
+    try:
+        _fill(rows, merged)
+        table = _table(rows)
+    except ValueError as error:
+        raise ValueError(f"{said}; {error}" if problems else str(error)) from error
     if problems:
-        raise ValueError(f"sheet {name!r}: {'; '.join(problems)}")
-    table = _table(rows)
+        if faults is None:
+            raise ValueError(said)
+        faults.append(said)
     table.attrs["sheet"] = name
     return table
+
+
+def _is_title(rows: Sequence[tuple[int, Sequence[Any]]]) -> bool:
+    """Return whether only one cell of the first row has a value, unlike the row after it."""
+    counts = [sum(value is not None and value != "" for value in row) for _, row in rows[:2]]
+    return len(counts) == 2 and counts[0] == 1 < counts[1]
+
+
+def _fill(rows: Sequence[tuple[int, list[Any]]], merged: Sequence[str]) -> None:
+    """Give the cells of merged ranges below the names the value of their first cell."""
+    by_number = {number: row for number, row in rows[1:]}
+    for reference in merged:
+        left, top, right, bottom = _corners(reference)
+        first = by_number.get(top, ())
+        if len(first) < left or (bottom - top + 1) * (right - left + 1) > MOST_MERGED:
+            continue
+        for row in filter(None, map(by_number.get, range(top, bottom + 1))):
+            row += [None] * (right - len(row))
+            row[left - 1 : right] = [first[left - 1]] * (right - left + 1)
+
+
+def _corners(reference: str) -> tuple[int, int, int, int]:
+    """Return first column, first row, last column and last row of a range such as `B2:C5`, from 1."""
+    places = re.findall(r"([A-Z]+)([0-9]+)", reference)
+    (left, top), (right, bottom) = ((_column(letters), int(digits)) for letters, digits in (places[0], places[-1]))
+    return left, top, right, bottom
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number
+
+
+def slow_to_read(path: Path) -> str:
+    """Return a sentence with the size of a workbook whose reading takes minutes; empty for other files."""
+    if path.suffix.lower() not in SUFFIXES:
+        return ""
+    try:
+        with zipfile.ZipFile(path) as package:
+            total = sum(part.file_size for part in package.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return ""  # `read_workbook` states the problem.
+    if not SLOW < total <= LARGEST:
+        return ""
+    return (
+        f"{path} has {total / 1e6:,.0f} MB when unpacked, and reading takes about a second for each MB; saved as CSV, it is "
+        "read in seconds"
+    )
 
 
 def _check_package(path: Path) -> None:
@@ -144,7 +211,7 @@ def _value(cell: Any) -> Any:
     return value
 
 
-def _rows(sheet: Any) -> Iterator[tuple[int, Sequence[Any]]]:
+def _rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
     """Yield number and values of each row of a sheet that has a value."""
     sheet.reset_dimensions()  # The stated size may be wrong.
     cells = 0
@@ -157,8 +224,8 @@ def _rows(sheet: Any) -> Iterator[tuple[int, Sequence[Any]]]:
             yield number, row
 
 
-def _faults(path: Path, part: str) -> tuple[bool, list[str]]:
-    """Return whether a sheet has formulas, and sentences on its merged cells and hidden rows."""
+def _faults(path: Path, part: str) -> tuple[bool, list[str], list[str]]:
+    """Return whether a sheet has formulas, its merged ranges, and sentences on merged cells and hidden rows."""
     merged: list[str] = []
     hidden: list[str] = []
     formulas, rest = False, b""
@@ -179,10 +246,10 @@ def _faults(path: Path, part: str) -> tuple[bool, list[str]]:
         problems.append(
             f"{counted(len(hidden), 'hidden row')}, as by a filter ({first_n(hidden)}); show or delete them"
         )
-    return formulas, problems
+    return formulas, merged, problems
 
 
-def _not_computed(rows: list[tuple[int, Sequence[Any]]], stated: Iterator[tuple[int, Sequence[Any]]]) -> list[str]:
+def _not_computed(rows: Sequence[tuple[int, Sequence[Any]]], stated: Iterator[tuple[int, list[Any]]]) -> list[str]:
     """Return a sentence on formulas whose value the file does not have, or none."""
     values = dict(rows)
     empty = [
@@ -199,7 +266,7 @@ def _not_computed(rows: list[tuple[int, Sequence[Any]]], stated: Iterator[tuple[
     ]
 
 
-def _table(rows: list[tuple[int, Sequence[Any]]]) -> pd.DataFrame:
+def _table(rows: Sequence[tuple[int, Sequence[Any]]]) -> pd.DataFrame:
     """Return the rows below the first as a frame of text.
 
     Raises:

@@ -1,11 +1,13 @@
 """Test what is read of a workbook, and which workbooks are refused."""
 
 import datetime
+import re
 import zipfile
 
 import openpyxl
 import pytest
 
+from cardiobench.core import workbook as workbook_module
 from cardiobench.core.errors import BadData, MissingData, TableWarning
 from cardiobench.core.tables import read_table
 from cardiobench.data.declared.labels import read_labels
@@ -128,6 +130,43 @@ def test_faults_of_a_sheet_are_named_together(workbook):
         read_table(workbook(change))
 
 
+def test_title_is_named_and_a_column_without_a_name_beside_other_faults(workbook):
+    def title(book, sheet):
+        sheet.insert_rows(1)
+        sheet["A1"] = "Befunde 2024"
+
+    with pytest.raises(BadData, match="row 1 seems to be a title, as only one of its cells has a value; remove it"):
+        read_table(workbook(title))
+
+    def more(book, sheet):
+        _hide(book, sheet)
+        _nameless(book, sheet)
+
+    with pytest.raises(BadData, match=r"1 hidden row.*; column 4 has cells but no name in row 1"):
+        read_table(workbook(more))
+
+
+def test_faulty_sheet_is_read_to_find_other_problems(workbook):
+    def change(book, sheet):
+        sheet.insert_rows(1)
+        sheet["A1"] = "Befunde"
+        sheet.merge_cells("A1:C1")
+        sheet.merge_cells("A4:A5")
+        sheet.row_dimensions[6].hidden = True
+
+    faults = []
+    table = read_table(workbook(change), faults=faults)
+    assert table.to_dict("list") == {
+        "id": ["e0", "e1", "e1", "e3", "e4"],
+        "EF": ["50", "51", "52", "53", "54"],
+        "d": [""] * 5,
+    }
+    (fault,) = faults
+    assert re.search(
+        r"2 ranges of merged cells \(A1:C1, A4:A5\).*1 hidden row.*\(6\).*row 1 seems to be a title", str(fault)
+    )
+
+
 def test_formulas_with_values_are_read(workbook, tmp_path):
     path = workbook(_formula)
     with zipfile.ZipFile(path) as package:
@@ -203,6 +242,17 @@ def test_damaged_workbooks_are_refused(workbook, tmp_path):
             read_table(tmp_path / "changed.xlsx")
         except (BadData, MissingData):
             continue
+
+
+def test_workbook_that_takes_minutes_is_announced(workbook, tmp_path, monkeypatch):
+    path = workbook()
+    assert workbook_module.slow_to_read(path) == ""
+    monkeypatch.setattr(workbook_module, "SLOW", 1000)
+    assert re.search(r"labels\.xlsx has 0 MB when unpacked.*saved as CSV", workbook_module.slow_to_read(path))
+    (tmp_path / "broken.xlsx").write_bytes(b"PK")
+    assert (
+        workbook_module.slow_to_read(tmp_path / "broken.xlsx") == workbook_module.slow_to_read(tmp_path / "a.csv") == ""
+    )
 
 
 TEXT = "id;Größe\nMüller;1,5\n"

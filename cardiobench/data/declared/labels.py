@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, first_n
+from cardiobench.core.errors import BadData, CardioBenchError, first_n
 from cardiobench.core.tables import numbers_of, read_table, text_of
 from cardiobench.data.declared.dataset_file import DeclaredTask, Sex
 from cardiobench.data.demographics import OLDEST
@@ -18,16 +18,18 @@ _FLAGS = {"1": True, "0": False, "1.0": True, "0.0": False, "true": True, "false
 _WHOLE = re.compile(r"[0-9]+\.0+")
 
 
-def read_labels(path: Path, *, sheet: str = "", encoding: str = "") -> pd.DataFrame:
+def read_labels(
+    path: Path, *, sheet: str = "", encoding: str = "", faults: list[CardioBenchError] | None = None
+) -> pd.DataFrame:
     """Read the table of labels with all cells as text, "" for missing, and `1.0` in a column of whole numbers as `1`.
 
-    Sheet, encoding and `attrs` are those of `read_table`.
+    Sheet, encoding, faults and `attrs` are those of `read_table`.
 
     Raises:
         MissingData: There is no such file.
         BadData: The file is not a table.
     """
-    table = read_table(path, sheet=sheet, encoding=encoding)
+    table = read_table(path, sheet=sheet, encoding=encoding, faults=faults)
     facts = table.attrs
     table = table.rename(columns=lambda name: str(name).strip())
     table = table.apply(lambda column: cells_of(column))

@@ -59,7 +59,7 @@ SEXES = {
 }  # fmt: skip
 """Mapping from text in lower case without accents to sex, in the languages of `NAMES`."""
 _AMBIGUOUS = {"h", "v"}
-"""Beside one of these, `m` may be a woman: Spanish writes hombre or varón, and mujer."""
+"""Beside one of these, `m` may be a woman: Spanish writes hombre or varón, and mujer. Beside `f` alone, they are men."""
 BARE_NUMBERS = ("n", "no", "n_o", "nr", "num", "number", "numero", "nummer")
 """Names that may mean the number of a patient or of a row."""
 MOST_CLASSES = 20
@@ -196,8 +196,17 @@ def role_column(role: str, table: pd.DataFrame, taken: Collection[str]) -> str |
 
 
 def bare_numbers(table: pd.DataFrame) -> list[str]:
-    """Return the columns whose name, such as `N.º`, does not say whether they number patients or rows."""
-    return [str(name) for name in table if _plain(str(name)) in BARE_NUMBERS]
+    """Return columns whose name, such as `N.º`, does not say whether they number patients or rows, with their values.
+
+    Values that occur twice number no rows, and 1 to n, one each, most likely do.
+    """
+    found = []
+    for name in table:
+        if _plain(str(name)) in BARE_NUMBERS:
+            cells = table[name][table[name] != ""]
+            counted = "1, 2, 3 ... like rows" if list(cells) == [str(1 + place) for place in range(len(cells))] else ""
+            found.append(f"{name!r} ({counted or f'{cells.nunique()} different values in {len(cells)} rows'})")
+    return found
 
 
 def quoted(name: str) -> str:
@@ -215,11 +224,13 @@ def sex_of(cells: Collection[str]) -> dict[str, str]:
     r"""Return F or M for each distinct cell whose meaning is clear from it and the other cells.
 
     >>> sex_of(["w", "m\u00e4nnlich"]), sex_of(["H", "M"]), sex_of(["H", "F"])
-    ({'w': 'F', 'm\xe4nnlich': 'M'}, {}, {'F': 'F'})
+    ({'w': 'F', 'm\xe4nnlich': 'M'}, {}, {'H': 'M', 'F': 'F'})
     """
     plain = {cell: _plain(cell) for cell in cells}
-    doubtful = {"m"} if _AMBIGUOUS & set(plain.values()) else set()
-    return {cell: SEXES[text] for cell, text in plain.items() if text in SEXES and text not in doubtful}
+    there = set(plain.values())
+    doubtful = {"m"} if _AMBIGUOUS & there else set()
+    meaning = SEXES | (dict.fromkeys(_AMBIGUOUS, "M") if "f" in there and "m" not in there else {})
+    return {cell: meaning[text] for cell, text in plain.items() if text in meaning and text not in doubtful}
 
 
 def split_of(cell: str) -> str:

@@ -180,6 +180,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.command import command
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
+    from cardiobench.core.workbook import slow_to_read
     from cardiobench.data.declared.dataset_file import is_name
     from cardiobench.extensions.adopt.answers import AdoptionRequest
     from cardiobench.extensions.adopt.proposal import propose
@@ -208,6 +209,7 @@ def execute(arguments: argparse.Namespace) -> int:
         console.table(f"Dataset {arguments.name}", ("what", "it is"), found)
         console.remarks(said)
 
+    console.remarks(filter(None, [slow_to_read(arguments.labels)]))
     proposal = propose(request, questions, lambda label, total: console.progress(label, total, doing="reading"), report)
     if arguments.dry_run:
         console.print("nothing was written (--dry-run)")

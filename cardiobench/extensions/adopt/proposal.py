@@ -183,7 +183,12 @@ class _Adoption:
         """Return the table of labels; None if it cannot be read, which is a problem."""
         with warnings.catch_warnings(record=True) as notes, self.questions.gather():
             warnings.simplefilter("always", TableWarning)
-            table = read_labels(self.request.labels, sheet=self.answers.sheet, encoding=self.answers.encoding)
+            table = read_labels(
+                self.request.labels,
+                sheet=self.answers.sheet,
+                encoding=self.answers.encoding,
+                faults=self.questions.problems,
+            )
             if "" in table.columns:
                 raise BadData(f"{self.request.labels} has a column without a name. Name it, or remove it.")
             self.said += [str(note.message) for note in notes if issubclass(note.category, TableWarning)]
@@ -351,7 +356,7 @@ class _Adoption:
         if "patient" in self.named_roles:
             return  # A problem already.
         doubtful = bare_numbers(self.table)
-        maybe = f" {first_n(map(repr, doubtful))} may number patients or rows." if doubtful else ""
+        maybe = f" {first_n(doubtful)} may number patients or rows." if doubtful else ""
         self.roles["patient"] = self.questions.ask(
             f"No column has a patient's usual name ({', '.join(NAMES['patient'][:4])}).{maybe} Which one names the patient?",
             "--patient-column COLUMN; or --patient-is-record if patients are unknown (recorded in every result)",

@@ -1,5 +1,6 @@
 """Adopt a hospital's folder in one go: five formats, a German sheet, and every fault of a request in one message."""
 
+import datetime
 import re
 import shlex
 import unicodedata
@@ -193,7 +194,10 @@ def test_usual_names_in_six_languages(name, role):
         (["donna", "uomo"], {"donna": "F", "uomo": "M"}),
         (["H", "M"], {}),  # Spanish: hombre, mujer.
         (["V", "M"], {}),
-        (["H", "F"], {"F": "F"}),
+        (["H", "F"], {"H": "M", "F": "F"}),  # French: homme, femme.
+        (["V", "F", "?"], {"V": "M", "F": "F"}),
+        (["H", "F", "M"], {"F": "F"}),
+        (["H"], {}),
         (["0", "1"], {}),
     ],
 )
@@ -266,12 +270,41 @@ def test_names_with_commas_are_read_and_quoted_in_lists(hospital, tmp_path, caps
     assert "regression, 40.5 to 59.5 %" in said_by(capsys)
 
 
+def test_faults_of_a_sheet_are_in_the_message_with_all_other_problems(hospital, tmp_path, capsys):
+    table, folder = hospital
+    table.to_excel(tmp_path / "befunde.xlsx", index=False)
+    book = openpyxl.load_workbook(tmp_path / "befunde.xlsx")
+    sheet = book.active
+    sheet.insert_rows(1)
+    sheet["A1"] = "Befunde 2024"
+    sheet.merge_cells("B5:B6")
+    sheet.row_dimensions[7].hidden = True
+    sheet["B9"] = datetime.datetime(2024, 3, 1)
+    book.save(tmp_path / "befunde.xlsx")
+    assert adopt(folder, tmp_path / "befunde.xlsx", tmp_path / "own", "--target", "Schenkelblock") == 2
+    said = said_by(capsys)
+    for part in (
+        "1 range of merged cells",
+        "1 hidden row",
+        "row 1 seems to be a title",
+        "column 'Patientennummer': 1 of 30 cells are dates, such as 2024-03-01",
+        "--positive schenkelblock=ja|nein",
+        "--sampling-rate HZ",
+        "--unit V|mV|uV|nV",
+    ):
+        assert part in said, part
+    assert "rows have no patient" not in said, "a merged cell counts as filled while other problems are looked for"
+
+
 def test_bare_number_is_named_as_a_possible_patient(hospital, tmp_path, capsys):
     table, folder = hospital
     table = table.rename(columns={"Patientennummer": "N.º"})
     assert adopt_with(table, folder, tmp_path, *STATED) == 2
     said = said_by(capsys)
-    assert "'N.º' may number patients or rows. Which one names the patient? --patient-column COLUMN" in said
+    assert "'N.º' (30 different values in 30 rows) may number patients or rows. Which one names the patient? " in said
+    table["N.º"] = range(1, 31)
+    assert adopt_with(table, folder, tmp_path, *STATED) == 2
+    assert "'N.º' (1, 2, 3 ... like rows) may number patients or rows." in said_by(capsys)
 
 
 def test_rate_and_unit_that_a_csv_states_are_not_asked_for(tmp_path, capsys):
