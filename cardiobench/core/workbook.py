@@ -104,8 +104,7 @@ def _is_title(rows: Sequence[tuple[int, Sequence[Any]]]) -> bool:
 def _fill(rows: Sequence[tuple[int, list[Any]]], merged: Sequence[str]) -> None:
     """Give the cells of merged ranges below the names the value of their first cell."""
     by_number = {number: row for number, row in rows[1:]}
-    for reference in merged:
-        left, top, right, bottom = _corners(reference)
+    for left, top, right, bottom in filter(None, map(_corners, merged)):
         first = by_number.get(top, ())
         if len(first) < left or (bottom - top + 1) * (right - left + 1) > MOST_MERGED:
             continue
@@ -114,9 +113,11 @@ def _fill(rows: Sequence[tuple[int, list[Any]]], merged: Sequence[str]) -> None:
             row[left - 1 : right] = [first[left - 1]] * (right - left + 1)
 
 
-def _corners(reference: str) -> tuple[int, int, int, int]:
-    """Return first column, first row, last column and last row of a range such as `B2:C5`, from 1."""
+def _corners(reference: str) -> tuple[int, int, int, int] | None:
+    """Return first column, first row, last column and last row of a range such as `B2:C5`, from 1; None for another text."""
     places = re.findall(r"([A-Z]+)([0-9]+)", reference)
+    if not places:
+        return None
     (left, top), (right, bottom) = ((_column(letters), int(digits)) for letters, digits in (places[0], places[-1]))
     return left, top, right, bottom
 

@@ -244,6 +244,20 @@ def test_damaged_workbooks_are_refused(workbook, tmp_path):
             continue
 
 
+@pytest.mark.parametrize("reference", ["A:C", "3", "C3:A1", "A1:XFD1048576", "XFD99999999"])
+def test_odd_ranges_of_merged_cells_are_refused(workbook, reference):
+    path = workbook(_merge)
+    with zipfile.ZipFile(path) as package:
+        parts = {name: package.read(name) for name in package.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    parts[sheet] = parts[sheet].replace(b'ref="A2:A3"', f'ref="{reference}"'.encode())
+    with zipfile.ZipFile(path, "w") as package:
+        for name, content in parts.items():
+            package.writestr(name, content)
+    with pytest.raises(BadData, match=r"labels\.xlsx cannot be read as a table"):
+        read_table(path)
+
+
 def test_workbook_that_takes_minutes_is_announced(workbook, tmp_path, monkeypatch):
     path = workbook()
     assert workbook_module.slow_to_read(path) == ""
