@@ -96,12 +96,12 @@ def build(
             counts = gr.Markdown(table.counts(views[state.suite]), elem_id="counts")
         gr.Markdown(LEAD, elem_id="lead")
         with gr.Row(elem_id="filters"):
-            dropdown("board", "Board", min_width=130)
-            dropdown("kind", "Table", min_width=130)
-            dropdown("suite", "Suite", min_width=130, visible=len(views) > 1)
-            dropdown("protocol", "Protocol", min_width=130)
+            dropdown("board", "Board", min_width=110)
+            dropdown("kind", "Table", min_width=110)
+            dropdown("suite", "Suite", min_width=110, visible=len(views) > 1)
+            dropdown("protocol", "Protocol", min_width=110)
             controls["search"] = gr.Textbox(
-                label="Model", placeholder="part of it", elem_id="filter-search", min_width=130
+                label="Model", placeholder="part of it", elem_id="filter-search", min_width=110
             )
             with gr.Column(elem_id="switches", min_width=130, scale=0):
                 controls["heat"] = gr.Checkbox(label="Heat map", elem_id="filter-heat", container=False)

@@ -75,7 +75,9 @@ footer *{color:var(--body-text-color)!important}
 }
 @media (min-width:1240px){#overview :is(.header-cell,td,.body-cell):nth-child(2){width:300px!important;min-width:300px!important;max-width:300px!important;flex-basis:300px!important}#overview .body-cell:not(.cell-solo):nth-child(2) span{-webkit-line-clamp:2}}
 @media (min-width:1240px){:is(#scores,#costs,#model-tasks) :is(.header-cell,td,.body-cell):nth-child(2){width:240px!important;min-width:240px!important;max-width:240px!important}}
-@media (max-width:600px){#head h1{font-size:1.2rem}#counts,#lead{font-size:.85rem}#switches{flex-flow:row;align-items:center;width:100%}
+@media (max-width:600px){#head h1{font-size:1.2rem}#counts,#lead{font-size:.85rem}#switches{flex:1 1 100%!important;flex-flow:row!important;align-items:center}
+#more-filters .form{flex-flow:column}
+#heat tbody th{max-width:9rem}
 #overview .body-cell:not(.cell-solo):nth-child(2) span{-webkit-line-clamp:5}}
 @media (max-width:600px){.cb-row{grid-template-columns:minmax(0,1fr);gap:0}.cb-label{display:none}}
 """
