@@ -97,7 +97,7 @@ def build(
         gr.Markdown(LEAD, elem_id="lead")
         with gr.Row(elem_id="filters"):
             dropdown("board", "Board", min_width=110)
-            dropdown("kind", "Table", min_width=110)
+            dropdown("kind", "Table", min_width=110, scale=2)
             dropdown("suite", "Suite", min_width=110, visible=len(views) > 1)
             dropdown("protocol", "Protocol", min_width=110)
             controls["search"] = gr.Textbox(

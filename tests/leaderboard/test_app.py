@@ -204,11 +204,11 @@ def test_first_screen_has_ten_models_and_the_heat_map_is_a_switch(browser):
     assert sum(row["y"] + row["height"] <= bottom for row in rows) >= 10
     filters = [page.get_by_label(name, exact=True).first.bounding_box() for name in ("Board", "Table", "Model")]
     assert max(one["y"] for one in filters) - min(one["y"] for one in filters) < 40, "one line of filters"
-    page.get_by_label("Heat map").click()
+    page.get_by_role("checkbox", name="Heat map").click()
     shown(page, "heat", "Share of the way", "<script>")
     assert page.locator("#heat tbody tr").count() == 12 and "heat=true" in page.url
     assert page.locator("#heat tbody tr").last.bounding_box()["y"] < 900
     assert violations(page) == []
-    page.get_by_label("Heat map").click()
+    page.get_by_role("checkbox", name="Heat map").click()
     shown(page, "overview", "mean f1_macro")
     finish(page, seen, app)
