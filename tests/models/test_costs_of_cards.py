@@ -11,6 +11,7 @@ from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.embeddings.cost import CostMeter
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.load import NO_ADAPTER, load_model
+from tests.models import tiny
 from tests.models.checkpoints import CHECKPOINTS, FAMILIES, change_card
 from tests.models.tiny import siglip_config, tiny_tokenizer
 
@@ -20,7 +21,6 @@ UNCOUNTED = {name for family in FAMILIES.values() for name in family.uncounted}
 OF_FILES = (
     "mkaichristensen/echo-clip",
     "mkaichristensen/echo-clip-r",
-    "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224",
 )
 """Models whose architecture is defined by files on the Hub, which tests do not have."""
 
@@ -53,6 +53,20 @@ def siglip(size: int, patch: int, width: int, depth: int, heads: int, hidden: in
     return folder
 
 
+def biomed_clip(folder: Path) -> Path:
+    """Write BiomedCLIP by its published `open_clip_config.json`, with a tiny text tower."""
+    tower = {
+        "timm_model_name": "vit_base_patch16_224",
+        "timm_model_pretrained": False,
+        "timm_pool": "",
+        "timm_proj": "linear",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        config = {**tiny.OPEN_CLIP, "embed_dim": 512, "vision_cfg": {**tower, "image_size": 224}}
+        patch.setattr(tiny, "OPEN_CLIP", config)
+        return tiny.tiny_open_clip(folder, text="tokenizer", safe=False)
+
+
 FULL_SIZE: dict[str, Callable[[Path], Path]] = {
     **{name: write for family in FAMILIES.values() for name, write in family.full_size.items()},
     "facebook/dinov3-vits16-pretrain-lvd1689m": lambda folder: dinov3(384, 12, 6, folder),
@@ -60,6 +74,7 @@ FULL_SIZE: dict[str, Callable[[Path], Path]] = {
     "facebook/dinov3-vitl16-pretrain-lvd1689m": lambda folder: dinov3(1024, 24, 16, folder),
     "google/siglip2-base-patch16-224": lambda folder: siglip(224, 16, 768, 12, 12, 3072, folder),
     "google/siglip2-base-patch16-512": lambda folder: siglip(512, 16, 768, 12, 12, 3072, folder),
+    "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224": biomed_clip,
 }
 LOADED = [name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER]
 RANDOM = ("cardiobench/random-vit", "cardiobench/random-xresnet1d101")
