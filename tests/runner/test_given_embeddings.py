@@ -273,17 +273,17 @@ def test_pytorch_is_not_imported(tmp_path):
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('poisoned torch')")
     made = ("probe", "knn", "few_shot", "transfer", "representation", "confound", "cross_validation")
     chosen = sorted({*made, "stress", "zero_shot"} & {*list_protocols()})
-    few = [
-        "cross_validation.sizes=XS",
-        *(f"{name}.classifiers=logistic" for name in ("cross_validation", "representation")),
-    ]
-    few = ["--option", *few] if {"cross_validation", "representation"} <= {*chosen} else []
+    few = ["probe.comparison_refits=2", "knn.comparison_refits=2"]
+    if {"cross_validation", "representation"} <= {*chosen}:
+        few += ["cross_validation.sizes=XS", "cross_validation.classifiers=logistic"]
+        few += ["representation.classifiers=logistic"]
     line = ["-m", "cardiobench.cli", "eval", "--embeddings", "x.parquet", "--data-dir", "data", "--resamples", "20"]
     line += [
         "--tasks",
         *(f"{name}/cd" for name in frames),
         "--protocols",
         *chosen,
+        "--option",
         *few,
         "--seen-in-pretraining",
         "none",
