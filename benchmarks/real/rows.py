@@ -68,7 +68,7 @@ def evaluated(
 
     Args:
         models: Names or encoder objects.
-        task: Task.
+        task: Task that all models answer.
         protocols: Protocols that apply to all models.
         out: Empty folder for results and embeddings.
         classes: Classes of the task, if it has any.

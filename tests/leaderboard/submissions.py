@@ -93,7 +93,7 @@ class Submission:
     """Result as its submitter sends it.
 
     Attributes:
-        result: Result.
+        result: Scores that the submitter claims.
         answers: Ids and predictions.
         data_dir: Folder with the data.
         refits: Answers of refits; None if there are none.

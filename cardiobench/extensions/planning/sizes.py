@@ -111,9 +111,9 @@ class ValidationSizes(NamedTuple):
     """Patients to validate a prediction model with two classes (Riley et al., Statistics in Medicine 40, 2021).
 
     Attributes:
-        ratio: For the ratio of observed to expected patients.
-        slope: For the calibration slope.
-        auroc: For the AUROC.
+        ratio: Size that makes the ratio of observed to expected patients precise enough.
+        slope: The same for the calibration slope.
+        auroc: The same for the AUROC.
     """
 
     ratio: int
