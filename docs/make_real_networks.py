@@ -50,8 +50,8 @@ TEXTS = {
     "inceptiontime": "InceptionTime: 459 thousand weights, by its own class and head.",
     "onnx": (
         "Two ONNX files of one small network, exported from PyTorch and converted from Keras, with `--model FILE.onnx` and no code. Their vectors are the "
-        "five outputs. The repository states the shape of the input only. Leads, rate and scale were found on the training records, where the network's "
-        "own outputs are best:\n\n```text\n"
+        "five outputs. The repository states the shape of the input only. Leads, rate and scale were found on the training records: of 40 formats "
+        "tried for each file, the best of the network's own outputs among those without a filter, which the command line cannot state:\n\n```text\n"
         "cardiobench eval --model clones/pynq-onnx-demo/model_files/alexnet_1d_ptbxl.onnx --tasks ptb_xl_sample/super --protocols probe knn \\\n"
         "  --preprocessing fs=204.8 seconds=10 leads=II,III,V1,V2,V3,V4,V5,V6 scale=standardise --seen-in-pretraining ptb_xl\n```"
     ),
