@@ -247,7 +247,7 @@ def warnings(results: Sequence[ScoreResult], said: Collection[str] = ()) -> list
         said: Sentences to leave out.
     """
     about: dict[str, list[ScoreResult]] = {}
-    for result in ordered(list(results)):
+    for result in ordered(tell_apart(results)):
         for sentence in _sentences(result):
             if sentence not in said:
                 about.setdefault(sentence, []).append(result)
@@ -286,7 +286,7 @@ def data_warnings(results: Iterable[ScoreResult]) -> dict[str, list[str]]:
 def warning_lines(results: Sequence[ScoreResult]) -> list[str]:
     """Return one line per warning: missing predictions, then what most results share, then what is about the answers."""
     tasks: dict[str, list[str]] = {}
-    for task in dict.fromkeys(one.task for one in ordered(list(results))):
+    for task in dict.fromkeys(one.task for one in ordered(tell_apart(results))):
         tasks.setdefault(task.partition("/")[0], []).append(task)
     lines = [
         f"{one.task}: {bounds(one)} ({one.model['name']} {one.label})" for one in results if one.bounds is not None

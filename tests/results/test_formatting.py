@@ -141,3 +141,21 @@ def test_page_needs_nothing_but_results(tmp_path):
     assert path.is_file() and "44.13" in page.read_text()
     assert [file.suffix for file in (vector, table)] == [".svg", ".csv"]
     assert "<svg" in vector.read_text() and f"(figures/{vector.name})" in page.read_text()
+
+
+def test_local_models_of_one_name_are_told_apart_in_tables_and_warnings():
+    one, other = (
+        result(model="net", warnings=("it is dark",)) if not revision else result(model="net", warnings=(revision,))
+        for revision in ("", "it is bright")
+    )
+    local = [
+        dataclasses.replace(each, model={**each.model, "revision": revision, "local": True})
+        for each, revision in ((one, "a" * 12), (other, "b" * 12))
+    ]
+    assert [each.model["name"] for each in tables.tell_apart(local)] == ["net@aaaaaaa", "net@bbbbbbb"]
+    assert tables.tell_apart(tables.tell_apart(local)) == tables.tell_apart(local)
+    lines = tables.warning_lines(local)
+    assert any("net@aaaaaaa" in line for line in lines) and any("net@bbbbbbb" in line for line in lines)
+    assert [each.model["name"] for each in tables.tell_apart(local[:1])] == ["net"], "one content needs no digest"
+    public = [dataclasses.replace(each, model={**each.model, "local": False}) for each in local]
+    assert [each.model["name"] for each in tables.tell_apart(public)] == ["net", "net"]
