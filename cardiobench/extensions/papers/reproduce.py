@@ -34,11 +34,13 @@ class State:
         complete: Whether a run can use it.
         found: What was found, in words.
         missing: What is missing and how to get it; empty if nothing is.
+        generated: Whether a dataset is generated, so that its results are in no table of a paper.
     """
 
     complete: bool
     found: str
     missing: str = ""
+    generated: bool = False
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +79,10 @@ def execute(arguments: argparse.Namespace) -> int:
     if not codes:
         console.print("! nothing was computed: no model and dataset of the paper are both here")
         return 1
-    console.print(f"the tables: {command('report', arguments.output_dir, '--layout', 'paper')}")
+    if all(state.generated for state in data.values() if state.complete):
+        console.print("! the data are generated, so their results are in no table of the paper")
+    else:
+        console.print(f"the tables: {command('report', arguments.output_dir, '--layout', 'paper')}")
     return max(codes)
 
 
@@ -163,7 +168,8 @@ def dataset_state(name: str, data_dir: Path | None) -> State:
         return State(False, "in part", str(error))
     except CardioBenchError as error:
         return State(False, "unreadable", str(error))
-    return State(True, f"{len(dataset.frame):,} recordings{' (generated)' * dataset.generated}")
+    found = f"{len(dataset.frame):,} recordings{' (generated)' * dataset.generated}"
+    return State(True, found, generated=dataset.generated)
 
 
 def print_states(

@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from huggingface_hub import constants
 from cardiobench.cli import eval as eval_command
 from cardiobench.cli.main import build_parser, main
 from cardiobench.data.twin import write_twin
+from cardiobench.extensions.papers import reproduce
 from cardiobench.extensions.papers.paper_models import PAPERS, loadable
 from cardiobench.extensions.papers.reproduce import model_state
 from cardiobench.models.cards import find_card
@@ -98,9 +100,13 @@ def test_what_is_here_is_run_with_the_published_settings(cached, capsys, monkeyp
     (config,) = asked
     assert (config.models, config.tasks, config.profile) == ((FOUNDER,), ("georgia",), "paper")
     assert config.protocols == ("cross_validation", "representation") and config.output_dir == Path("out")
-    assert "cardiobench report out --layout paper" in printed(capsys)
+    text = printed(capsys)
+    assert "the data are generated, so their results are in no table of the paper" in text and "--layout" not in text
     assert main([*line, "--model", "wanglab/ecg-fm"]) == 1 and len(asked) == 1
     assert "nothing was computed" in printed(capsys)
+    state = reproduce.dataset_state
+    monkeypatch.setattr(reproduce, "dataset_state", lambda *given: replace(state(*given), generated=False))
+    assert main(line) == 0 and "the tables: cardiobench report out --layout paper" in printed(capsys)
 
 
 def test_given_files_are_found_and_compared(tmp_path, monkeypatch):
