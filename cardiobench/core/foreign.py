@@ -356,7 +356,9 @@ def _check_sizes(footer: "pq.FileMetaData", leaves: Sequence[_Leaf], content: by
                 raise BadData(
                     f"its column {_shown([leaf.name])} has {size:,} bytes for {rows:,} rows; at most {width:,} a row are allowed"
                 )
-            if chunk.length > size + _FOOTER * max(len(found), 1):
+            # The header of a page may repeat its smallest and largest value.
+            header = _FOOTER + 2 * min(leaf.allowed.longest, _STATISTIC)
+            if chunk.length > size + header * max(len(found), 1):
                 raise BadData(f"its column {_shown([leaf.name])} has bytes that belong to no value")
             used, total, cells = used + chunk.length, total + size, cells + values
             decoded += _decoded(found, _PLACE if leaf.kind in _OF_BYTES else _NUMBER)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cardiobench.core.errors import BadData
-from cardiobench.core.foreign import check_cells
+from cardiobench.core.foreign import ForeignColumn, TableFormat, check_cells, read_parquet
 from cardiobench.core.parquet_pages import column_chunks
 
 
@@ -45,3 +45,12 @@ def test_flipped_bits_of_the_footer_are_errors_or_harmless(content, tmp_path):
         except (BadData, OSError, ValueError):
             refused += 1
     assert refused > 100
+
+
+@pytest.mark.parametrize("length", [500, 3000, 4000, 4095, 4096, 5000])
+def test_page_header_may_repeat_the_smallest_and_largest_value(length):
+    """The header of a page that holds one long text can be larger than the text."""
+    wanted = TableFormat({"result": ForeignColumn("text", longest=10_000)})
+    frame, stream = pd.DataFrame({"result": ["a" * length]}), io.BytesIO()
+    frame.to_parquet(stream, index=False)
+    assert read_parquet(stream.getvalue(), wanted).to_pydict() == frame.to_dict("list")

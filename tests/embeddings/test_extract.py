@@ -31,7 +31,7 @@ CPU = torch.device("cpu")
 class Doubler:
     """Encoder that doubles its input, on a device with memory for `room` parts."""
 
-    name, sampling, preprocessing, warnings = "doubler", None, {}, ()
+    name, modalities, sampling, preprocessing, warnings = "doubler", ("ecg",), None, {}, ()
 
     def __init__(self, room=100):
         self.room, self.batches = room, []

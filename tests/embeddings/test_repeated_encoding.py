@@ -28,7 +28,7 @@ class Source:
 
 
 def model(network, transform=torch.from_numpy, **settings) -> LoadedModel:
-    encoder = SimpleNamespace(name="lab/mine", sampling=None, transform=transform, encode=network)
+    encoder = SimpleNamespace(name="lab/mine", modalities=("ecg",), sampling=None, transform=transform, encode=network)
     return LoadedModel(encoder, "given", {}, **settings)
 
 

@@ -135,7 +135,7 @@ def test_prompt_set_without_a_class_is_named(tmp_path):
     file = tmp_path / "half.json"
     file.write_text(json.dumps({"version": "1", "as": {"yes": ["sick"]}}))
     data = with_prompts(task_data(BINARY, [[1.0, 0.0]], ["yes"], ["test"]), file)
-    with pytest.raises(UnknownName, match="toy/as for 'no'"):
+    with pytest.raises(UnknownName, match="the prompts of toy/as lack no"):
         ZeroShot().predict(data, Toy(), "")
 
 

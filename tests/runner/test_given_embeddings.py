@@ -228,7 +228,7 @@ def test_protocols_that_need_a_model_are_not_applicable(made, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"tasks": ()}, "--embeddings needs --tasks"),
+        ({"tasks": ()}, "embeddings needs tasks"),
         ({"model_name": "../.."}, "names no folder"),
         ({"model_name": "a\nb"}, "one line"),
         ({"model_name": MODEL, "seen_in_pretraining": "ptb_xl_sample"}, "the card of cardiobench/ecg-morphology says"),

@@ -123,7 +123,7 @@ def test_run_computes_the_named_metrics_only(config):
     assert {"f1_macro", "auroc"} <= set(result.overall) and "brier" in result.further, (
         "not mistaken for the same result"
     )
-    with pytest.raises(BadConfig, match="leaves out f1_macro"):
+    with pytest.raises(BadConfig, match="lack f1_macro, which ranks models"):
         run(dataclasses.replace(config, metrics=("classification_report",)))
 
 
@@ -139,7 +139,7 @@ def test_file_of_predictions_is_scored_by_the_named_metrics_only(tmp_path):
         metrics=("f1_macro",),
     )
     assert set(score_file(config)[0].overall) == {"f1_macro"}
-    with pytest.raises(BadConfig, match="leaves out f1_macro"):
+    with pytest.raises(BadConfig, match="lack f1_macro, which ranks models"):
         score_file(dataclasses.replace(config, metrics=("calibration_report",)))
 
 
