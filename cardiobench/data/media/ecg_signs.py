@@ -28,9 +28,9 @@ TYPICAL_RATE, TYPICAL_QRS = 70.0, 60.0
 class EcgSigns:
     """Properties of an ECG that several checks use, each computed once.
 
-    The checks of every reading together take less than a tenth of reading, so they make few calls of NumPy: samples are
-    compared in rows of `BLOCK` samples, several times faster than in rows of twelve numbers, both extremes in one array,
-    and what is known of twelve leads is plain numbers.
+    Every reading is checked, so the checks make few calls of NumPy: samples are compared in rows of `BLOCK` samples, several
+    times faster than in rows of twelve numbers, both extremes in one array, and what is known of twelve leads is plain
+    numbers.
 
     Attributes:
         ecg: The recording.
