@@ -18,7 +18,7 @@ from cardiobench.report.overview import MARKS
 from cardiobench.results.collect import Collection
 from cardiobench.results.formatting import FLOOR_MEANING
 from cardiobench.results.verdict import Verdict
-from cardiobench.scoring.pairs import COMPLETE, UNPAIRED
+from cardiobench.scoring.pairs import COMPLETE, LETTERS, UNPAIRED
 
 if TYPE_CHECKING:
     import gradio
@@ -34,6 +34,7 @@ GUIDE = (
     f"{UNPAIRED}\n\n"
     f"**Floor**: {FLOOR_MEANING}. **Above the floor**: {Verdict.ABOVE.meaning}.\n\n"
     "A place is an interval: from 1 plus the number of better models to the number of models minus the number of worse models. "
+    f"Letters are groups. {LETTERS} "
     f"A row that lacks more than {1 - COMPLETE:.0%} of the tasks has no place and no mean. "
     f"Generated recordings have no places. {UNKNOWN_TRIES}\n\n"
     "The places of an overview count the tasks of the suite, or a set of tasks that two or more rows answered completely. Rows are compared "

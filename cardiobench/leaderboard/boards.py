@@ -57,12 +57,15 @@ class RowStanding:
             recordings.
         lacking: Tasks of the table that do not count for the model.
         means: Mean of each metric over the tasks of the table; empty for a model that lacks too many of them.
+        by_answers: Whether the model is better or worse than another by its answers only, because refits on other training
+            patients are not known.
     """
 
     row: ModelRow
     place: Place | None
     lacking: tuple[str, ...] = ()
     means: tuple[MeanScore, ...] = ()
+    by_answers: bool = False
 
 
 def condition_of(entry: ResultEntry) -> str:
@@ -188,8 +191,12 @@ def row_standings(entries: Sequence[ResultEntry], name: str) -> tuple[tuple[str,
     lacking = [tuple(task for task in deciding if task not in its) for its in results]
     placed = [number for number, its in enumerate(results) if is_complete(its, deciding)]
     names = {f"{rows[number].model} {rows[number].protocol} {number}": number for number in placed}
-    places = decide_unpaired(list(names), [results[number] for number in placed]).places
-    found = [RowStanding(rows[at := names[place.model]], place, lacking[at], means[at]) for place in places]
+    decided = decide_unpaired(list(names), [results[number] for number in placed])
+    by_answers = set(decided.placed_by_answers())
+    found = [
+        RowStanding(rows[at := names[place.model]], place, lacking[at], means[at], place.model in by_answers)
+        for place in decided.places
+    ]
     others = (number for number in range(len(rows)) if number not in placed)
     return tasks, found + [RowStanding(rows[number], None, lacking[number]) for number in others]
 

@@ -50,10 +50,12 @@ class BoardTable:
     Attributes:
         columns: Headings, with their types and widths.
         rows: Cells of each row, one per column.
+        note: Sentence below the table, as Markdown.
     """
 
     columns: tuple[BoardColumn, ...]
     rows: tuple[tuple[BoardCell, ...], ...] = ()
+    note: str = ""
 
     def texts(self, name: str) -> list[str]:
         """Return the texts of a column."""

@@ -1,9 +1,10 @@
 """Build the leaderboard tables: overview, scores and costs of a task, and unranked results; and the line of counts."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from cardiobench.core.errors import counted
+from cardiobench.core.errors import counted, first_n
 from cardiobench.leaderboard.boards import (
     NOT_VERIFIABLE,
     RowStanding,
@@ -27,6 +28,7 @@ from cardiobench.results.collect import Collection, ResultEntry, model_id
 from cardiobench.results.cost import short, timing_text
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import LEVEL
+from cardiobench.scoring.pairs import Place
 from cardiobench.scoring.unpaired import MeanScore
 
 LONG = 80
@@ -62,12 +64,18 @@ COSTS = (
 OVERVIEW = (BoardColumn("place", 66), BoardColumn(MODEL, 126))
 """First columns of the overview; they fit a phone width of 390 pixels together with the first mean."""
 FACTS = (
+    BoardColumn("groups", 84),
     BoardColumn("parameters", 110, "number"),
     BoardColumn("FLOPs", 78, "number"),
     BoardColumn("date", 98),
     BoardColumn("tasks", 70, "number"),
 )
 """Columns between the means and the tasks; a date is that of the newest result of the row."""
+SHOWN_GROUPS = 6
+BY_ANSWERS = (
+    "refits on other training patients are not known, so a better place means that these answers are better, not that the "
+    "model is."
+)
 MEAN_WIDTH, TASK_WIDTH = 132, 140
 PROBLEMS = (
     BoardColumn("file", 240),
@@ -100,7 +108,12 @@ def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> 
     for other in compared_conditions(collection):
         if other != condition and (best := _best(entries_of(collection, other), tasks)):
             rows.append(_reference_row(other, best, tasks, len(means)))
-    return BoardTable(columns, tuple(rows))
+    return BoardTable(columns, tuple(rows), _by_answers(found))
+
+
+def _by_answers(rows: Sequence[RowStanding]) -> str:
+    names = [tables.markdown_text(row_name(one)) for one in rows if one.by_answers]
+    return f"Placed by their answers: {first_n(names)}; {BY_ANSWERS}" if names else ""
 
 
 def overview_rows(
@@ -158,12 +171,20 @@ def _overview_row(one: RowStanding, metrics: Sequence[tuple[str, str, bool]], ch
         _place(place.first if place else None, place.text if place else ""),
         BoardCell(row_name(one), row_name(one)),
         *(_mean_cell(means.get(metric)) for metric in metrics),
+        _groups(place),
         _most(cost.parameters for cost in costs),
         _most(cost.flops for cost in costs),
         BoardCell(date, date),
         BoardCell(row.covered / len(row.cells), f"{row.covered}/{len(row.cells)}{lacks}"),
         *(_task_cell(cell, choice) for cell in row.cells),
     )
+
+
+def _groups(place: Place | None) -> BoardCell:
+    """Return the letters of the groups of a row, of which the first are shown."""
+    letters = re.findall(r"[a-z]\d*", place.letters) if place else []
+    more = f" +{len(letters) - SHOWN_GROUPS}" if len(letters) > SHOWN_GROUPS else ""
+    return BoardCell(place.letters if place else "", " ".join(letters[:SHOWN_GROUPS]) + more)
 
 
 def _mean_cell(mean: MeanScore | None) -> BoardCell:

@@ -107,10 +107,11 @@ def outputs(view: Collection, state: BoardState, tab: str) -> dict[str, Any]:
     """Return the contents of a tab in the order of `TABS`: tables, charts as HTML, or texts."""
     choice, task = state.choice, state.task
     if tab == "overview":
+        found = None if state.heat else table.overview(view, state.kind, choice)
         return {
-            "overview": None if state.heat else table.overview(view, state.kind, choice),
+            "overview": found,
             "heat": heat_map(view, state.kind, choice) if state.heat else "",
-            "noise": table.noise(view, choice),
+            "noise": " ".join(filter(None, (table.noise(view, choice), found.note if found else ""))),
         }
     if tab == "tasks":
         return {"about": table.about(view, task) if task else "", **_task_content(view, task, choice)}

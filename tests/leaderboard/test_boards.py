@@ -15,6 +15,7 @@ from cardiobench.leaderboard.state import replaced, settle
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.cost import Cost
 from cardiobench.results.score_result import EXTERNAL
+from cardiobench.scoring.pairs import Place
 from cardiobench.scoring.unpaired import decide_unpaired, mean_scores, standard_error
 from tests.hub.results import consistent, regression
 
@@ -206,13 +207,25 @@ def test_overview_has_place_model_mean_cost_date_and_answered_tasks_before_the_t
     found = table.overview(view, table.kinds(view)[0])
     names = [column.name for column in found.columns]
     assert names[:3] == ["place", table.MODEL, "mean f1_macro % ↑"]
-    assert names[3:] == ["parameters", "FLOPs", "date", "tasks", stemi, TASK]
+    assert names[3:] == ["groups", "parameters", "FLOPs", "date", "tasks", stemi, TASK]
     assert found.texts("mean f1_macro % ↑")[0].startswith("70.00 [")
     assert found.values("mean f1_macro % ↑") == [70.0, 50.0, None]
-    assert [found.texts(name)[0] for name in names[3:7]] == ["20 M", "4 G", "2026-03-04", "2/2"]
+    assert [found.texts(name)[0] for name in names[3:8]] == ["a", "20 M", "4 G", "2026-03-04", "2/2"]
     assert found.texts("tasks")[2] == "1/2, no place"
     assert found.values(TASK) == [80.0, 50.0, 90.0] and found.texts(TASK)[0].startswith("80.00 ▲ [")
     assert not any("%" in cell.text for row in found.rows for cell in row), "positions are in the heat map only"
+
+
+def test_overview_shows_overlapping_groups_and_says_who_is_placed_by_answers():
+    """Check that b cannot be told apart from a nor c, which differ, and that 12 groups are cut to six letters."""
+    view = collected(entry("a/a", 0.8), entry("b/b", 0.74), entry("c/c", 0.68))
+    (kind,) = table.kinds(view)
+    found = table.overview(view, kind)
+    assert (found.texts("place"), found.texts("groups")) == (["1–2", "1–3", "2–3"], ["a", "a b", "b"])
+    assert found.note.startswith("Placed by their answers: a/a · probe, c/c · probe; refits on other training patients")
+    assert table.overview(collected(entry("a/a", 0.8), entry("b/b", 0.8)), kind).note == ""
+    place = Place("a/a", 0.8, 1, 12, "bcdefghijklma2")
+    assert table._groups(place).text == "b c d e f g +7" and table._groups(None).text == ""
 
 
 def test_generated_recordings_have_a_mean_and_no_place():
