@@ -7,6 +7,7 @@ when the first file is read.
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, Self
@@ -211,6 +212,21 @@ class Record(Part):
     def save(self, path: str | Path) -> Path:
         """Write the record as JSON atomically."""
         return write_json(self.to_json(), path)
+
+    def in_suite(self, suite: str | None, path: str | Path) -> Self:
+        """Return the record as one of a suite, and save it if it was computed for another or for none.
+
+        A suite changes no number of a record, only which records it is ranked with.
+
+        Args:
+            suite: Name of the suite of this run; empty or None without one, which keeps that of the record.
+            path: Path of the record.
+        """
+        if not suite or self.stamp.get("suite") == suite:
+            return self
+        record = replace(self, stamp={**self.stamp, "suite": suite})  # type: ignore[type-var]  # Subclasses are dataclasses.
+        record.save(path)
+        return record
 
     def files(self, path: str | Path) -> list[Path]:
         """Return the files written by `save`."""

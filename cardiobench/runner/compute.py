@@ -105,7 +105,7 @@ def _settle(
     context: RunContext,
 ) -> Result | None:
     """Add a cell to the summary: its kept record, what a worker returned, or a record computed now."""
-    record: Result | None = kept
+    record: Result | None = kept.in_suite(context.config.suite, cell.path) if kept and not refused else None
     files: Sequence[Path] = ()
     if outcome:
         if outcome.error:

@@ -336,7 +336,12 @@ def test_not_applicable_is_a_separate_error():
 
 @pytest.mark.slow
 def test_suite_fixes_tasks_and_options(config, tmp_path):
+    plain = run(dataclasses.replace(config, tasks=("phantom_ecg/af",), protocols=("knn",), limit=8)).results[0]
     outcome = run(dataclasses.replace(config, tasks=(), protocols=(), suite="quick", limit=8))
+    again = next(one for one in outcome.results if (one.task, one.protocol) == ("phantom_ecg/af", "knn"))
+    kept = ScoreResult.load(next(config.output_dir.rglob("knn/phantom_ecg__af.json")))
+    assert "suite" not in plain.stamp and kept == again
+    assert again.stamp == {**plain.stamp, "suite": "quick"}, "taken from the earlier run"
     assert {result.task for result in outcome.results} == {"phantom_ecg/cd", "phantom_ecg/af", "phantom_ecg/findings"}
     assert {result.stamp["suite"] for result in outcome.results} == {"quick"}
     assert "suite: quick" in outcome.config_file.read_text()

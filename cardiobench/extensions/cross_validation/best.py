@@ -53,7 +53,7 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
     path = result_path(first.folder, f"{first.protocol.name}.{variant}", first.subject)
     cached = None if context.config.overwrite else load_cached_score(path, key, first.recordings)
     if cached is not None:
-        return cached, []
+        return cached.in_suite(context.config.suite, path), []
     results = {cell.variant.partition(".")[2]: ScoreResult.load(cell.path) for cell in cells}
     frames = [
         load_predictions(results[name], predictions_path(cell.path)) for name, cell in zip(results, cells, strict=True)

@@ -120,7 +120,7 @@ def _load_or_compare(
     ]
     cached = None if context.config.overwrite else AnalysisResult.load_cached(path, key)
     if cached is not None:
-        return cached, []
+        return cached.in_suite(context.config.suite, path), []
     rows = [row for group in groups for row in compared(group, cell.config.resamples, cell.config.seed)]
     first = groups[0][0].result
     record = AnalysisResult(
