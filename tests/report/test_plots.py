@@ -293,6 +293,20 @@ def test_saved_figure_has_its_caption_below_and_the_page_has_it_once(tmp_path):
         assert np.asarray(image.convert("L"))[-int((whole - inner) / 72 * DPI) :].min() < 100, "the text is drawn"
 
 
+@pytest.mark.parametrize("place", ["outside lower left", "outside upper left"])
+def test_legend_of_a_figure_keeps_its_place_above_the_caption(tmp_path, place):
+    drawn = []
+    for caption in ("", "A sentence about this figure. " * 6):
+        with figure_style():
+            figure, axes = subplots(height=2)
+            axes.plot([0, 1], [0, 1], label="one/model")
+            figure.legend(loc=place)
+            svg = save_figure(figure, tmp_path / "f.svg", caption, png=False)
+        (name,) = re.findall(r"<text [^>]*>one/model</text>", svg)
+        drawn.append([float(number) for number in re.search(r' x="([\d.]+)" y="([\d.]+)"', name).groups()])
+    assert drawn[0] == pytest.approx(drawn[1], abs=0.1) and 0 < drawn[1][1] < 2 * 72
+
+
 def test_names_of_floor_lines_are_apart_from_the_first_row():
     _, result = example_results.scored_example("phantom_ecg/cd", 0.6, 1)
     for count in (1, 4):

@@ -230,6 +230,9 @@ def save_figure(figure: "Figure", path: Path, caption: str = "", *, png: bool = 
 def _write_below(figure: "Figure", caption: str) -> float:
     """Write a caption below the canvas of a figure and return its height in inches."""
     width, height = figure.get_size_inches()
+    for legend in figure.legends:
+        if legend.get_bbox_to_anchor() is figure.bbox:  # It would move to the bottom of what is saved, the caption.
+            legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
     longest = int(width / SHORTEST_LETTER)
     while text_width(lines := wrap(caption, longest)) > width - 2 * BESIDE and longest > 1:
         longest -= 1
