@@ -28,7 +28,7 @@ from cardiobench.results.collect import Collection, ResultEntry, model_id
 from cardiobench.results.cost import short, timing_text
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import LEVEL
-from cardiobench.scoring.pairs import Place
+from cardiobench.scoring.pairs import BY_ANSWERS, Place
 from cardiobench.scoring.unpaired import MeanScore
 
 LONG = 80
@@ -72,10 +72,6 @@ FACTS = (
 )
 """Columns between the means and the tasks; a date is that of the newest result of the row."""
 SHOWN_GROUPS = 6
-BY_ANSWERS = (
-    "refits on other training patients are not known, so a better place means that these answers are better, not that the "
-    "model is."
-)
 MEAN_WIDTH, TASK_WIDTH = 132, 140
 PROBLEMS = (
     BoardColumn("file", 240),
@@ -113,7 +109,7 @@ def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> 
 
 def _by_answers(rows: Sequence[RowStanding]) -> str:
     names = [tables.markdown_text(row_name(one)) for one in rows if one.by_answers]
-    return f"Placed by their answers: {first_n(names)}; {BY_ANSWERS}" if names else ""
+    return f"{first_n(names)} are {BY_ANSWERS}." if names else ""
 
 
 def overview_rows(

@@ -12,7 +12,7 @@ from cardiobench.report.noise import EXPLORATORY, false_rankings
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.families import Family, family_of
-from cardiobench.scoring.pairs import COMPLETE, LETTERS
+from cardiobench.scoring.pairs import BY_ANSWERS, COMPLETE, LETTERS
 from cardiobench.scoring.ranking import Ranking, rank_models
 from cardiobench.scoring.ranks import Contest, Pair, compare_all
 from cardiobench.stats.paired import MIN_PER_LABEL
@@ -111,10 +111,7 @@ def rank_notes(rankings: Sequence[Ranking]) -> list[str]:
                 f"{one.protocol}, {one.number.key}: {name} lacks {len(lacking)} of {len(one.tasks)} tasks ({first_n(lacking)}) {effect}"
             )
         if names := one.standings.placed_by_answers():
-            notes.append(
-                f"{one.protocol}, {one.number.key}: {first_n(names)} are placed by their answers, because refits on other training "
-                "patients are not known: a better place means that these answers are better, not that the model is"
-            )
+            notes.append(f"{one.protocol}, {one.number.key}: {first_n(names)} are {BY_ANSWERS}")
     return notes
 
 

@@ -23,6 +23,11 @@ COMPLETE = 0.9
 """Smallest share of the tasks of a table that a model needs for a place."""
 UNPAIRED = "The comparison is unpaired, because a board has no predictions: it distinguishes fewer models than `cardiobench compare`."
 LETTERS = "Two models that share a letter cannot be told apart."
+BY_ANSWERS = (
+    "placed by their answers, because refits on other training patients are not known: a better place means that these "
+    "answers are better, not that the model is"
+)
+"""What is said of the models of `Standings.placed_by_answers`."""
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ def test_overview_shows_overlapping_groups_and_says_who_is_placed_by_answers():
     (kind,) = table.kinds(view)
     found = table.overview(view, kind)
     assert (found.texts("place"), found.texts("groups")) == (["1–2", "1–3", "2–3"], ["a", "a b", "b"])
-    assert found.note.startswith("Placed by their answers: a/a · probe, c/c · probe; refits on other training patients")
+    assert found.note.startswith("a/a · probe, c/c · probe are placed by their answers, because refits on other")
     assert table.overview(collected(entry("a/a", 0.8), entry("b/b", 0.8)), kind).note == ""
     place = Place("a/a", 0.8, 1, 12, "bcdefghijklma2")
     assert table._groups(place).text == "b c d e f g +7" and table._groups(None).text == ""
