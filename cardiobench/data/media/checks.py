@@ -17,7 +17,7 @@ from cardiobench.data.media.ecg_signs import FLAT, GAP, LEAD_LIMIT, EcgSigns
 from cardiobench.data.media.types import CheckValue, Clip, Ecg
 
 COMPONENT = "checks"
-VERSION = 1
+VERSION = 2
 
 Media = Literal["ecg", "video", "image"]
 
@@ -109,6 +109,7 @@ CHECKS: tuple[RecordingCheck, ...] = (
     RecordingCheck("small amplitude", ("ecg",), "median half range of the leads, mV", AMPLITUDES[0], None, "at least 0.28 mV in 590 real ECGs; volts read as millivolts are below it", ecg_signs.small),
     RecordingCheck("shorter than declared", ("ecg",), "time at both ends during which no lead changes, s", None, GAP, "at most 0.11 s in 590 real ECGs, at the end of PTB-XL", ecg_signs.short),
     RecordingCheck("limb leads contradict each other", ("ecg",), "RMS deviation from Einthoven and Goldberger relative to the limb leads", None, LEAD_LIMIT, "at most 0.06 in 590 real ECGs, and at least 0.14 with two leads exchanged", ecg_signs.contradiction),
+    RecordingCheck("contradicts its header", ("ecg",), "number, first values and checksums of samples that differ from those in a WFDB header", None, 0.0, "none in 475 real records", ecg_signs.header),
     RecordingCheck("sampling rate", ("ecg",), "log2 of heart rate over QRS width, relative to the typical ratio", -1.55, 1.55, "between -1.49 and 1.53 in 590 real ECGs; twice the rate adds 2", ecg_signs.rate, thorough=True),
     RecordingCheck("noise only", ("ecg",), "median correlation of the beats with their average", 0.5, None, "at least 0.89 in real ECGs and at most 0.22 in noise", ecg_signs.noise, thorough=True),
     RecordingCheck("black", ("video", "image"), "fraction of black frames", None, 0.0, "a frame of an ultrasound shows tissue", clip_signs.black),

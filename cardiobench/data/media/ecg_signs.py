@@ -211,6 +211,12 @@ def contradiction(signs: EcgSigns) -> CheckValue | None:
     return CheckValue(worst, order or "no exchange or inversion explains it")
 
 
+def header(signs: EcgSigns) -> CheckValue | None:
+    """Count what the file states about its samples and they contradict."""
+    said = signs.ecg.contradictions
+    return CheckValue(len(said), "; ".join(said[:2]) + ("; ..." if len(said) > 2 else ""))
+
+
 def rate(signs: EcgSigns) -> CheckValue | None:
     """Compare heart rate and QRS width with typical ones; None without several beats."""
     beats = signs.beats

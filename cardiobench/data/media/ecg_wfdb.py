@@ -7,8 +7,8 @@ physionet.org.
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -24,7 +24,9 @@ from cardiobench.data.media.types import LEADS, Ecg
 COMPONENT = "reader wfdb"
 VERSION = 2
 
-BITS = {16: 16, 80: 8, 212: 12}  # Bytes per sample, by signal format.
+BITS = {8: 8, 16: 16, 24: 24, 32: 32, 61: 16, 80: 8, 160: 16, 212: 12}
+"""Signal format -> bits of a sample."""
+FORMATS = "8, 16, 24, 32, 61, 80, 160 and 212"
 _FORMAT = re.compile(r"(?P<format>\d+)(x(?P<per_frame>\d+))?(:(?P<skew>\d+))?(\+(?P<offset>\d+))?")
 _GAIN = re.compile(r"(?P<gain>[-+.\deE]+)(\((?P<baseline>-?\d+)\))?(/(?P<unit>\S+))?")
 
@@ -41,6 +43,8 @@ class Channel:
         baseline: Stored value that means 0.
         unit: Unit of voltage.
         name: Lead name.
+        initial: Stored value of the first sample; None if not stated.
+        checksum: Sum of the stored values modulo 65536, signed or not; None if not stated.
     """
 
     file: str
@@ -50,6 +54,8 @@ class Channel:
     baseline: int
     unit: str
     name: str
+    initial: int | None = None
+    checksum: int | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,9 @@ def header_path(path: Path) -> Path:
 
 def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = False) -> Ecg:
     """Read the twelve leads of a record in mV, identified by the names in its header.
+
+    What the header states about the samples and they contradict (their number, the first ones and their checksums) is
+    kept in `Ecg.contradictions`. Fewer samples than stated are an error.
 
     Args:
         path: The header.
@@ -96,9 +105,43 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = F
         gains[position] = channel.gain
         factors[position] = millivolts(channel.unit, str(path), names[position])
     blocks = groupby(header.channels, key=lambda channel: channel.file)
-    stored = np.concatenate([_samples(path, tuple(block), header.samples) for _, block in blocks], axis=1)
-    baselines = np.array([channel.baseline for channel in header.channels])
-    return some_leads(((stored - baselines) / gains * factors)[:, order], there, header.fs, str(path))
+    parts = [_samples(path, tuple(block), header.samples) for _, block in blocks]
+    if len({len(part.values) for part in parts}) > 1:
+        raise BadMedia(
+            f"{path} states no number of samples, and its signal files have different ones: "
+            f"{', '.join(f'{part.file} {len(part.values)}' for part in parts)}. {COPY_AGAIN}"
+        )
+    signal = parts[0].values if len(parts) == 1 else np.concatenate([part.values for part in parts], axis=1)
+    first = signal[:1].copy()
+    signal -= [channel.baseline for channel in header.channels]
+    signal /= gains
+    signal *= factors
+    ecg = some_leads(np.take(signal, order, axis=1), there, header.fs, str(path))
+    said = [part.longer for part in parts if part.longer]
+    said += _contradicted(header, names, order, first[0], np.concatenate([part.checksums for part in parts]))
+    return replace(ecg, contradictions=tuple(said)) if said else ecg
+
+
+def _contradicted(
+    header: Header, names: Sequence[str], order: Sequence[int], first: np.ndarray, checksums: np.ndarray
+) -> Iterator[str]:
+    """Yield what the header states about some channels and their samples contradict.
+
+    Converters that do not compute a field write 0 for every channel, which counts as not stated.
+
+    Args:
+        header: Header of the record.
+        names: Lead of each channel.
+        order: Positions of the channels.
+        first: First stored value of each channel.
+        checksums: Sum of the stored values of each channel modulo 65536.
+    """
+    initial = [channel.initial for channel in header.channels]
+    sums = [None if channel.checksum is None else channel.checksum % 65536 for channel in header.channels]
+    for what, stated, found in (("first sample", initial, first), ("checksum", sums, checksums)):
+        for position in order if any(stated) else ():
+            if stated[position] is not None and stated[position] != found[position]:
+                yield f"{what} of {names[position]} is {found[position]:.0f}, the header states {stated[position]}"
 
 
 def parse_header(path: Path) -> Header:
@@ -147,11 +190,11 @@ def _channel(path: Path, line: str) -> Channel:
     scaled = _GAIN.fullmatch(more[0]) if more else None
     if stored_as is None or (more and scaled is None):
         raise ValueError(line)
-    if Path(file).name != file or file in ("~", ".."):
+    if "/" in file or "\\" in file or file in ("~", ".", ".."):
         raise BadMedia(f"{path} names the signal file '{file}', which must be in the same folder. Correct the header.")
     if int(stored_as["format"]) not in BITS or int(stored_as["per_frame"] or 1) != 1 or int(stored_as["skew"] or 0):
         raise BadMedia(
-            f"{path} stores a signal in format {stored}; formats 16, 80 and 212 are read. Convert it with `xform`."
+            f"{path} stores a signal in format {stored}; formats {FORMATS} are read. Convert it with `xform`."
         )
     zero = int(more[2]) if len(more) > 2 else 0
     return Channel(
@@ -162,11 +205,34 @@ def _channel(path: Path, line: str) -> Channel:
         int(scaled["baseline"]) if scaled and scaled["baseline"] else zero,
         (scaled["unit"] if scaled else None) or "mV",
         more[6] if len(more) > 6 else "",
+        int(more[3]) if len(more) > 3 else None,
+        int(more[4]) if len(more) > 4 else None,
     )
 
 
-def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -> np.ndarray:
-    """Read the stored values of a signal file, float64 (samples, channels); NaN for gaps marked by the format."""
+@dataclass(frozen=True)
+class _Samples:
+    """Samples of a signal file.
+
+    Attributes:
+        file: Name of the file.
+        values: Stored values, float64 (samples, channels); NaN for gaps marked by the format.
+        checksums: Sum of the stored values of each channel modulo 65536, gaps included.
+        longer: What the header states about the length, if the file has more samples; else "".
+    """
+
+    file: str
+    values: np.ndarray
+    checksums: np.ndarray
+    longer: str
+
+
+def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -> _Samples:
+    """Read a signal file.
+
+    Raises:
+        BadMedia: It cannot be opened or has fewer samples than stated.
+    """
     path = either_case(header.with_name(channels[0].file))
     if not path.exists():  # The header of JS23074 in CinC 2021 names the record and its signal file S23074.
         path = either_case(header.with_suffix(path.suffix))
@@ -184,25 +250,47 @@ def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -
         ) from error
     except OSError as error:
         raise BadMedia(f"{path} cannot be opened ({error.strerror}). {COPY_AGAIN}") from error
-    if samples is None:
-        samples = (len(content) - offset) * 8 // BITS[form] // len(channels)
-    count = samples * len(channels)
+    width = len(channels)
+    there = max(len(content) - offset, 0) * 8 // BITS[form] // width
+    count = (there if samples is None else samples) * width
     needed = offset + math.ceil(count * BITS[form] / 8)
     if len(content) < needed:
         raise BadMedia(
-            f"{path} is cut short: the header declares {needed} bytes, but it has {len(content)}. {COPY_AGAIN}"
+            f"{path} is cut short: the header declares {needed} bytes, but it has {len(content)} "
+            f"({there} of {samples} samples). {COPY_AGAIN}"
         )
-    stored = _unpack(content[offset:needed], form, count)
-    gap = -(1 << (BITS[form] - 1))
-    return np.where(stored == gap, np.nan, stored.astype(np.float64)).reshape(samples, len(channels))
+    # Less than a sample of all channels may fill up the last bytes.
+    longer = there * width > count and f"{path.name} has {there} samples, the header states {samples}"
+    stored = _unpack(content[offset:needed], form, count).reshape(-1, width)
+    if form == 8:
+        stored = np.cumsum(stored, axis=0, dtype=np.int32) + [channel.initial or 0 for channel in channels]
+    values = stored.astype(np.float64)
+    if form != 8:
+        values[stored == -(1 << (BITS[form] - 1))] = np.nan
+    return _Samples(path.name, values, np.add.reduce(stored.astype(np.uint16), axis=0, dtype=np.uint16), longer or "")
 
 
 def _unpack(content: bytes, form: int, count: int) -> np.ndarray:
-    """Unpack the integers of signal format 16 (two's complement), 80 (offset binary) or 212 (12-bit pairs in 3 bytes)."""
-    if form == 16:
-        return np.frombuffer(content, "<i2", count)
-    if form == 80:
-        return np.frombuffer(content, np.uint8, count).astype(np.int16) - 128
+    """Unpack the integers of a signal format, as described in signal(5); the differences of format 8."""
+    match form:
+        case 16:
+            return np.frombuffer(content, "<i2", count)
+        case 61:
+            return np.frombuffer(content, ">i2", count)
+        case 160:
+            return (np.frombuffer(content, "<u2", count) ^ 0x8000).view(np.int16)  # Offset binary.
+        case 32:
+            return np.frombuffer(content, "<i4", count)
+        case 24:
+            parts = np.frombuffer(content, np.uint8, 3 * count).reshape(-1, 3)
+            wide = np.zeros((count, 4), np.uint8)
+            wide[:, 1:] = parts
+            return wide.view("<i4")[:, 0] >> 8
+        case 8:
+            return np.frombuffer(content, np.int8, count)
+        case 80:
+            return np.frombuffer(content, np.uint8, count).astype(np.int16) - 128  # Offset binary.
+    # Format 212: pairs of 12 bits in three bytes.
     low, middle, high = np.frombuffer(content + b"\0" * (-len(content) % 3), np.uint8).reshape(-1, 3).T.astype(np.int16)
     pairs = np.stack([low | (middle & 0x0F) << 8, high | (middle & 0xF0) << 4], axis=1).reshape(-1)[:count]
     return np.where(pairs > 2047, pairs - 4096, pairs)

@@ -49,6 +49,7 @@ class Ecg:
         facts: Facts, as for a clip.
         leads: Available leads, in the order of `LEADS`.
         content: Digest, as for a clip.
+        contradictions: What the file states about its samples and they contradict.
     """
 
     signal: np.ndarray
@@ -56,6 +57,7 @@ class Ecg:
     facts: Facts = field(default_factory=dict)
     leads: tuple[str, ...] = LEADS
     content: str = ""
+    contradictions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import wfdb
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import LEADS, read_ecg
+from cardiobench.data.media.checks import remarks_on
 
 SAMPLES = 50
 
@@ -85,7 +86,7 @@ def test_challenge_record_from_its_mat(samples):
 # ---- Generated records --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["16", "80", "212"])
+@pytest.mark.parametrize("form", ["16", "24", "32", "80", "212"])
 @pytest.mark.parametrize("length", [SAMPLES, SAMPLES - 1])
 def test_signal_formats_as_the_wfdb_package_writes_them(tmp_path, digital, form, length):
     stored = digital[:length, :12]
@@ -101,7 +102,7 @@ def test_signal_formats_as_the_wfdb_package_writes_them(tmp_path, digital, form,
         write_dir=str(tmp_path),
     )
     ecg = read_ecg(tmp_path / "made")
-    assert ecg.fs == 250.0
+    assert ecg.fs == 250.0 and ecg.contradictions == ()
     np.testing.assert_array_equal(ecg.signal, ((stored.astype(float) - 5) / 200).astype(np.float32))
 
 
@@ -110,6 +111,146 @@ def test_format_212_by_hand(tmp_path):
     pairs = bytes([0xBC, 0x1A, 0x23]) * 6
     record = write_record(tmp_path, np.ones((1, 12)), form="212", data=pairs)
     np.testing.assert_allclose(read_ecg(record).signal[0], [-1.348, 0.291] * 6, rtol=1e-6)
+
+
+WRITERS = {
+    "8": lambda stored: np.diff(stored, axis=0, prepend=stored[:1]).astype(np.int8).tobytes(),
+    "16": lambda stored: stored.astype("<i2").tobytes(),
+    "24": lambda stored: np.ascontiguousarray(stored, "<i4").view(np.uint8).reshape(-1, 4)[:, :3].tobytes(),
+    "32": lambda stored: stored.astype("<i4").tobytes(),
+    "61": lambda stored: stored.astype(">i2").tobytes(),
+    "80": lambda stored: (stored + 128).astype(np.uint8).tobytes(),
+    "160": lambda stored: (stored + 32768).astype("<u2").tobytes(),
+    "212": lambda stored: b"".join(
+        struct.pack("<BBB", a & 255, (a >> 8 & 15) | (b >> 8 & 15) << 4, b & 255)
+        for a, b in stored.reshape(-1, 2).tolist()
+    ),
+}
+"""Signal format -> the bytes of stored values (samples, channels), as described in signal(5)."""
+
+
+def stated_record(folder, digital, form="16", *, samples=SAMPLES, initial=None, checksum=None, files=1):
+    """Write a record with the right first values and checksums, or with those given; return its path without suffix."""
+    stored = np.asarray(digital).astype(np.int64)
+    initial = stored[0] if initial is None else initial
+    checksum = stored.sum(axis=0) % 65536 if checksum is None else checksum
+    names = [f"rec{number}.dat" for number in range(files)]
+    parts = np.array_split(np.arange(12), files)
+    lines = [f"rec 12 100 {samples or ''}"]
+    for name, part in zip(names, parts, strict=True):
+        lines += [f"{name} {form} 1000(0)/mV 16 0 {initial[n]} {checksum[n]} 0 {LEADS[n]}" for n in part]
+        (folder / name).write_bytes(WRITERS[form](stored[:, part]))
+    (folder / "rec.hea").write_text("\n".join(lines) + "\n")
+    return folder / "rec"
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize("files", [1, 2])
+def test_every_signal_format_is_read_like_the_wfdb_package(tmp_path, digital, form, files):
+    calm = digital // 2  # Differences of format 8 fit into 8 bits.
+    record = stated_record(tmp_path, calm, form, files=files)
+    ecg = read_ecg(record)
+    assert ecg.contradictions == ()
+    np.testing.assert_array_equal(ecg.signal, (calm / 1000).astype(np.float32))
+    np.testing.assert_allclose(ecg.signal, wfdb.rdrecord(str(record)).p_signal, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["24", "32"])
+def test_values_of_more_than_16_bits(tmp_path, digital, form):
+    wide = digital.astype(np.int64) * 6000
+    ecg = read_ecg(stated_record(tmp_path, wide, form))
+    assert ecg.contradictions == ()
+    np.testing.assert_allclose(ecg.signal, wide / 1000, rtol=1e-6)
+
+
+# ---- Headers that contradict the samples --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize("files", [1, 2])
+def test_longer_than_stated_is_remarked_and_shorter_is_refused(tmp_path, digital, form, files):
+    calm = digital // 2
+    stated = calm[: SAMPLES - 4]
+    longer = stated_record(
+        tmp_path, calm, form, samples=SAMPLES - 4, checksum=stated.astype(int).sum(axis=0), files=files
+    )
+    ecg = read_ecg(longer)
+    names = [f"rec{number}.dat has 50 samples, the header states 46" for number in range(files)]
+    assert list(ecg.contradictions) == names
+    np.testing.assert_array_equal(ecg.signal, (stated / 1000).astype(np.float32))
+    *_, remark = remarks_on(ecg, "ecg", thorough=False)  # Random signals contradict Einthoven as well.
+    assert (remark.check, remark.value, remark.detail) == ("contradicts its header", files, "; ".join(names))
+    with pytest.raises(BadMedia, match=r"rec0\.dat is cut short: .* \(50 of 51 samples\)"):
+        read_ecg(stated_record(tmp_path, calm, form, samples=SAMPLES + 1, files=files))
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize("field", ["initial", "checksum"])
+def test_wrong_first_value_or_checksum_is_remarked(tmp_path, digital, form, field):
+    calm = digital // 2
+    right = {"initial": calm[0], "checksum": calm.astype(int).sum(axis=0) % 65536}
+    wrong = {field: right[field] + 3 * (np.arange(12) == 7)}
+    ecg = read_ecg(stated_record(tmp_path, calm, form, **wrong))
+    what, found = ("first sample", calm[0, 7]) if field == "initial" else ("checksum", right["checksum"][7])
+    if form == "8" and field == "initial":  # The samples of format 8 follow from the first one.
+        what, found = "checksum", (right["checksum"][7] + 3 * SAMPLES) % 65536
+        assert ecg.contradictions == (f"{what} of V2 is {found}, the header states {right['checksum'][7]}",)
+    else:
+        assert ecg.contradictions == (f"{what} of V2 is {found}, the header states {wrong[field][7]}",)
+    assert remarks_on(ecg, "ecg", thorough=False)[-1].check == "contradicts its header"
+
+
+def test_changed_sample_contradicts_the_checksum_and_a_changed_order_the_first_values(samples, tmp_path):
+    source = samples / "ptb-xl" / "records100" / "00000" / "00001_lr"
+    header, data = source.with_suffix(".hea").read_bytes(), bytearray(source.with_suffix(".dat").read_bytes())
+    (tmp_path / "00001_lr.hea").write_bytes(header)
+    data[5000] ^= 1
+    (tmp_path / "00001_lr.dat").write_bytes(data)
+    assert [one.split(" is ")[0] for one in read_ecg(tmp_path / "00001_lr").contradictions] == ["checksum of AVL"]
+    shifted = np.roll(np.frombuffer(source.with_suffix(".dat").read_bytes(), "<i2"), -12)
+    (tmp_path / "00001_lr.dat").write_bytes(shifted.tobytes())
+    assert {one.split(" of ")[0] for one in read_ecg(tmp_path / "00001_lr").contradictions} == {"first sample"}
+
+
+def test_checksum_may_be_signed_and_zeros_in_all_channels_are_not_stated(tmp_path, digital):
+    total = digital.astype(int).sum(axis=0)
+    signed = (total + 32768) % 65536 - 32768
+    zeros = np.zeros(12, int)
+    assert read_ecg(stated_record(tmp_path, digital, checksum=signed)).contradictions == ()
+    assert read_ecg(stated_record(tmp_path, digital, checksum=zeros, initial=zeros)).contradictions == ()
+    one = read_ecg(stated_record(tmp_path, digital, checksum=signed * (np.arange(12) != 3)))
+    assert one.contradictions == (f"checksum of aVR is {total[3] % 65536}, the header states 0",)
+
+
+def test_wrong_checksum_of_a_channel_that_is_no_lead_is_ignored(tmp_path, digital):
+    wider = np.column_stack([digital, digital[:, :1]])
+    lines = [f"rec 13 100 {SAMPLES}"]
+    totals = [*(digital.astype(int).sum(axis=0) % 65536), 7]
+    lines += [
+        f"rec.dat 16 1000(0)/mV 16 0 {wider[0, n]} {totals[n]} 0 {name}" for n, name in enumerate([*LEADS, "resp"])
+    ]
+    assert read_ecg(write_record(tmp_path, wider, names=[*LEADS, "resp"], header=lines)).contradictions == ()
+
+
+def test_bytes_that_fill_up_the_last_sample_are_not_remarked(tmp_path, digital):
+    record = stated_record(tmp_path, digital)
+    with (tmp_path / "rec0.dat").open("ab") as file:
+        file.write(bytes(23))
+    assert read_ecg(record).contradictions == ()
+
+
+def test_files_of_different_lengths_without_a_stated_one_are_refused(tmp_path, digital):
+    record = stated_record(tmp_path, digital, samples=0, files=2)
+    assert read_ecg(record).signal.shape == (SAMPLES, 12)
+    content = (tmp_path / "rec1.dat").read_bytes()
+    (tmp_path / "rec1.dat").write_bytes(content[:-24])
+    with pytest.raises(BadMedia, match=r"have different ones: rec0\.dat 50, rec1\.dat 48"):
+        read_ecg(record)
+
+
+def test_real_records_do_not_contradict_their_headers(samples, root):
+    headers = [*samples.rglob("*.hea"), *sorted((root / "hf_datasets" / "ptb_xl_sample").rglob("*.hea"))[::4]]
+    assert len(headers) == 120 and {read_ecg(header).contradictions for header in headers} == {()}
 
 
 def test_leads_are_found_by_name(tmp_path, digital):
@@ -206,22 +347,24 @@ def test_cut_short_names_both_sizes(tmp_path, digital):
             read_ecg(record)
 
 
-@pytest.mark.parametrize(("form", "mark"), [("16", -32768), ("80", -128), ("212", -2048)])
+@pytest.mark.parametrize(
+    ("form", "mark"),
+    [
+        ("16", -(2**15)),
+        ("80", -128),
+        ("212", -(2**11)),
+        ("24", -(2**23)),
+        ("32", -(2**31)),
+        ("61", -(2**15)),
+        ("160", -(2**15)),
+    ],
+)
 def test_gaps_are_counted_by_lead(tmp_path, digital, form, mark):
     """Check that the smallest value of each format marks missing samples."""
     stored = digital.astype(np.int64)
     stored[3, 1] = stored[4, 1] = stored[9, 11] = mark
-    data = {
-        "16": lambda: stored.astype("<i2").tobytes(),
-        "80": lambda: (stored + 128).astype(np.uint8).tobytes(),
-        "212": lambda: b"".join(
-            struct.pack("<BBB", a & 255, (a >> 8 & 15) | (b >> 8 & 15) << 4, b & 255)
-            for a, b in stored.reshape(-1, 2).tolist()
-        ),
-    }[form]()
-    record = write_record(tmp_path, digital, form=form, data=data)
     with pytest.raises(BadMedia, match=r"not finite in lead II \(2\), V6 \(1\) of 50 samples"):
-        read_ecg(record)
+        read_ecg(stated_record(tmp_path, stored, form))
 
 
 @pytest.mark.parametrize("gain", ["0(0)", "0", "0.0(5)"])
@@ -273,7 +416,7 @@ def test_header_pointing_outside_its_folder_is_refused(tmp_path, digital, file):
         (("rec 12 100 50", "rec twelve 100 50"), "is not valid in a WFDB header"),
         (("rec 12 100 50", "rec 12 0 50"), "the sampling rate is 0 Hz"),
         (("rec 12 100 50", "rec 13 100 50"), "declares 13 channels but describes 12"),
-        (("rec.dat 16 ", "rec.dat 311 "), "format 311; formats 16, 80 and 212 are read"),
+        (("rec.dat 16 ", "rec.dat 311 "), "format 311; formats 8, 16, 24, 32, 61, 80, 160 and 212 are read"),
         (("rec.dat 16 ", "rec.dat 16x2 "), "format 16x2"),
         (("rec.dat 16 ", "rec.dat abc "), "is not valid in a WFDB header"),
         (("/mV", "/mmHg"), "lead I is in 'mmHg', which is not a unit of voltage"),
