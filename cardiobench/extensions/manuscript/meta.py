@@ -75,8 +75,9 @@ def combine(effects: np.ndarray, variances: np.ndarray) -> tuple[float, float, f
 def predict_next(effects: np.ndarray, variances: np.ndarray) -> tuple[float, float]:
     """Return the 95 % prediction interval for a further site (Nagashima, Noma and Furukawa, Stat. Methods Med. Res. 28, 2019).
 
-    The variance between sites is drawn from its confidence distribution, by the generalised Q statistic, because an
-    interval with the estimated variance is too narrow if the estimate is 0.
+    The variance between sites is drawn from its confidence distribution, because an interval with the estimated variance
+    is too narrow if the estimate is 0. That distribution is here the one of the generalised Q statistic; the article uses
+    that of Cochran's Q, which gives a narrower interval if one site is much larger than the others.
 
     Args:
         effects: Score of each site, (k,).
