@@ -196,17 +196,20 @@ def _channel(path: Path, line: str) -> Channel:
         raise BadMedia(
             f"{path} stores a signal in format {stored}; formats {FORMATS} are read. Convert it with `xform`."
         )
-    zero = int(more[2]) if len(more) > 2 else 0
+    zero, initial, checksum = (int(more[place]) if len(more) > place else None for place in (2, 3, 4))
+    baseline = int(scaled["baseline"]) if scaled and scaled["baseline"] else zero or 0
+    if max(abs(number or 0) for number in (baseline, initial, checksum)) >= 1 << 31:  # Stored values have 32 bits.
+        raise ValueError(line)
     return Channel(
         file,
         int(stored_as["format"]),
         int(stored_as["offset"] or 0),
         float(scaled["gain"]) if scaled else 0.0,
-        int(scaled["baseline"]) if scaled and scaled["baseline"] else zero,
+        baseline,
         (scaled["unit"] if scaled else None) or "mV",
         more[6] if len(more) > 6 else "",
-        int(more[3]) if len(more) > 3 else None,
-        int(more[4]) if len(more) > 4 else None,
+        initial,
+        checksum,
     )
 
 

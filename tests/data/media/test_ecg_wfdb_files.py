@@ -419,6 +419,9 @@ def test_header_pointing_outside_its_folder_is_refused(tmp_path, digital, file):
         (("rec.dat 16 ", "rec.dat 311 "), "format 311; formats 8, 16, 24, 32, 61, 80, 160 and 212 are read"),
         (("rec.dat 16 ", "rec.dat 16x2 "), "format 16x2"),
         (("rec.dat 16 ", "rec.dat abc "), "is not valid in a WFDB header"),
+        (("1000(0)", "1000(9999999999999999999999)"), "is not valid in a WFDB header"),
+        ((" 0 0 I\n", f" {10**400} 0 I\n"), "is not valid in a WFDB header"),
+        ((" 0 0 I\n", " none 0 I\n"), "is not valid in a WFDB header"),
         (("/mV", "/mmHg"), "lead I is in 'mmHg', which is not a unit of voltage"),
     ],
 )
