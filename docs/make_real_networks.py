@@ -62,6 +62,12 @@ TEXTS = {
     "xresnet1d101": (
         "Answers of xresnet1d101 for 71 statements. The repository has the labels, but neither ids nor patients: the interval is over recordings."
     ),
+    "fusion": (
+        "Answers of three networks for the five superclasses of all 2,198 recordings of fold 10. They read the vectors of an ECG network that was trained "
+        "on folds 1 to 8, these vectors with 138 measurements of PTB-XL+, and the measurements alone. 40 recordings have none of the classes and count "
+        "as negatives, as in the authors' table; the task `ptb_xl/super` itself leaves them out. The repository does not state the patients: the interval is "
+        "over recordings."
+    ),
     "code_test": "Readings of CODE-test, and the network's probabilities. {doc}`my_predictions` explains such files.",
     "camus": (
         "EfficientNet-Lite0, trained on photographs, on end-diastolic frames of CAMUS (apical four-chamber view): area of the left ventricle. "

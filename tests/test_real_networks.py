@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from benchmarks.real import answers, frames, networks, rows, sources
 from cardiobench.core.errors import BadData, MissingData
@@ -105,6 +106,38 @@ def test_scores_are_computed_again_by_hand():
     assert rows.recomputed("mae", pd.DataFrame({"y_true": [1.0, 2.0], "y_pred": [2.0, 4.0]}), ()) == 1.5
 
 
+def write_answers(clone, change=0.0):
+    """Write answers of three networks in the layout of the repository, and their scores by scikit-learn plus a change."""
+    rng, classes, files = np.random.default_rng(0), ("NORM", "MI", "STTC", "CD", "HYP"), {}
+    for name in sources.FUSION_MODELS:
+        truth, given = rng.random((30, 5)) < 0.4, rng.random((30, 5))
+        both = {"true": truth.astype(int), "prob": given}
+        columns = {f"{label}_{kind}": one[:, n] for n, label in enumerate(classes) for kind, one in both.items()}
+        table = pd.DataFrame({"ecg_id": range(9, 39), "split": "test", **columns})
+        score = roc_auc_score(truth, given) + change
+        start = f"results/stage14l/{name}/stage14l_{name}_mlp"
+        for part, content in (
+            ("test_predictions", table),
+            ("metrics_test", pd.DataFrame({"label": ["macro", "NORM"], "auroc": [score, 0.5]})),
+        ):
+            path = clone / f"{start}_{part}.csv"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content.to_csv(index=False))
+            files[f"{start}_{part}.csv"] = sha256(path.read_bytes()).hexdigest()
+    return replace(sources.FUSION, files=files)
+
+
+def test_answers_to_fold_10_equal_the_table_of_their_authors(tmp_path, monkeypatch):
+    monkeypatch.setattr(answers, "FUSION", write_answers(tmp_path))
+    found = answers.fusion(tmp_path)
+    assert [(row.what, row.n, row.patients, row.seen) for row in found] == [
+        (f"seefreewind/{name}_mlp", 30, None, True) for name in sources.FUSION_MODELS
+    ]
+    monkeypatch.setattr(answers, "FUSION", write_answers(tmp_path, change=1e-9))
+    with pytest.raises(BadData, match=r"signal_embedding_mlp: auroc_macro is .* in metrics_test\.csv"):
+        answers.fusion(tmp_path)
+
+
 def test_score_that_differs_is_an_error():
     references = pd.DataFrame({"id": list("abcd"), "patient_id": list("abcd"), "split": "test"})
     references["y_true"] = ["1dAVb", "RBBB;LBBB", "SB;ST", "AF;ST;SB"]
@@ -150,7 +183,9 @@ def test_first_screen_has_scores_of_the_page(writer, root):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["code_test", "ecg_scope", "inceptiontime", "onnx", "trustecg", "xresnet1d101"])
+@pytest.mark.parametrize(
+    "name", ["code_test", "ecg_scope", "fusion", "inceptiontime", "onnx", "trustecg", "xresnet1d101"]
+)
 def test_real_clones_have_the_stated_scores(writer, name):
     from benchmarks.real.__main__ import run
 

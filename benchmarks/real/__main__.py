@@ -29,6 +29,7 @@ RUNS: dict[str, Run] = {
     "onnx": ecgs.onnx_files,
     "package": lambda clone, out: ecgs.package_and_baselines(out),
     "xresnet1d101": lambda clone, out: answers.xresnet(clone),
+    "fusion": lambda clone, out: answers.fusion(clone),
     "code_test": lambda clone, out: answers.code_test(clone),
     "camus": frames.camus,
 }

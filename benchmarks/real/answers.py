@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 import cardiobench
-from benchmarks.real.rows import Row, check
-from benchmarks.real.sources import CODE_TEST, READERS, XRESNET
+from benchmarks.real.rows import EXACT, Row, check
+from benchmarks.real.sources import CODE_TEST, FUSION, FUSION_MODELS, READERS, XRESNET
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
 from cardiobench.results.score_result import ScoreResult
@@ -63,6 +63,47 @@ def xresnet(clone: Path) -> list[Row]:
     answers = pd.DataFrame(probabilities, columns=probability_columns(task)).assign(id=ids)
     result = score_and_check(answers, task.name, references, "helme/xresnet1d101", XRESNET.seen)
     return [Row.of(result, "published answers", known_patients=False)]
+
+
+def fusion(clone: Path) -> list[Row]:
+    """Score the probabilities of three networks for the five superclasses of the 2,198 recordings of fold 10.
+
+    The networks read the vectors of a trained ECG network, measurements, or both. The repository does not have the patients,
+    so the interval is over recordings. 40 recordings have none of the classes, and count as negatives, as for the authors.
+
+    Raises:
+        BadData: A score differs from that of the authors' table.
+    """
+    task, rows = catalog.task("ptb_xl/super"), []
+    for name in FUSION_MODELS:
+        start = f"results/stage14l/{name}/stage14l_{name}_mlp"
+        answers, printed = (
+            pd.read_csv(io.BytesIO(FUSION.read(clone, f"{start}_{part}.csv")), dtype={"ecg_id": str})
+            for part in ("test_predictions", "metrics_test")
+        )
+        truth = answers[[f"{label}_true" for label in task.classes]].astype(bool)
+        references = answers[["ecg_id", "split"]].set_axis(["id", "split"], axis=1)
+        references = references.assign(
+            patient_id=references["id"], y_true=_cells(truth.set_axis(list(task.classes), axis=1))
+        )
+        given = answers.rename(columns={"ecg_id": "id", **{f"{label}_prob": f"p_{label}" for label in task.classes}})
+        given = given[["id", *probability_columns(task)]]
+        result = score_and_check(given, task.name, references, f"seefreewind/{name}_mlp", FUSION.seen)
+        compare_with_macro(result, float(printed.set_index("label").loc["macro", "auroc"]))
+        rows.append(Row.of(result, "published answers", known_patients=False))
+    return rows
+
+
+def compare_with_macro(result: ScoreResult, printed: float) -> None:
+    """Compare a score with the number of the authors' table.
+
+    Raises:
+        BadData: They differ.
+    """
+    if not abs(result.score.value - printed) <= EXACT:
+        raise BadData(
+            f"{result.model['name']}: {result.metric} is {result.score.value!r}, and {printed!r} in metrics_test.csv."
+        )
 
 
 def code_test(clone: Path) -> list[Row]:

@@ -137,6 +137,24 @@ CODE_TEST = Source(
     trained_on="CODE, six diagnoses; no exam of CODE-test",
     reported="F1 of each diagnosis (scores.csv), equal to three digits",
 )
+FUSION_MODELS = ("signal_embedding", "fair_concat", "structured")
+FUSION = Source(
+    "seefreewind/ecg-ptbxl-multimodal-decision-support",
+    "505dc758916ab6d6e94b2f268744e98c21d81e07",
+    {
+        "results/stage14l/signal_embedding/stage14l_signal_embedding_mlp_test_predictions.csv": "a82daaaf912156aee4d47bb64a0c67a6bccdb88ef24e0259aad1f20c150273f3",
+        "results/stage14l/signal_embedding/stage14l_signal_embedding_mlp_metrics_test.csv": "8428355452d1675c15ac0f9f0cb3846bd773a126d287a786f44d40fe52f5c825",
+        "results/stage14l/fair_concat/stage14l_fair_concat_mlp_test_predictions.csv": "29e846e210a8dc9f2aaa990c0d20aa8d2c6d94a057e2e6123251fe391685a090",
+        "results/stage14l/fair_concat/stage14l_fair_concat_mlp_metrics_test.csv": "7e6f349809e125b959ffcbda527b1110febe0603ae21691574675de88bf0f4d7",
+        "results/stage14l/structured/stage14l_structured_mlp_test_predictions.csv": "af448a541ea32d99e8cc1c49a88a71a7a6cd305c3139b5992dbf71d43d22bebe",
+        "results/stage14l/structured/stage14l_structured_mlp_metrics_test.csv": "c996379c4fa807663e9d779d7b2a0b570c0bb70207b129a48559a099d862d3c5",
+    },
+    licence="MIT",
+    size=507976,
+    trained_on=LABELS,
+    seen=PTB_XL,
+    reported="macro AUROC 90.94, 90.97 and 57.04 on fold 10 (metrics_test.csv), equal to 12 digits",
+)
 CAMUS = Source(
     "sarah1ibrahim/End-to-End-Echocardiographic-Analysis-Pipeline",
     "a0acf00bd2d4343c0c6e6869a86e14bbcedd027d",
@@ -150,6 +168,7 @@ SOURCES = {
     "inceptiontime": INCEPTION,
     "onnx": ALEXNET,
     "xresnet1d101": XRESNET,
+    "fusion": FUSION,
     "code_test": CODE_TEST,
     "camus": CAMUS,
 }

@@ -89,6 +89,22 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
     lines = [*formatting.warning_lines(summary.results), *formatting.analysis_warning_lines(summary.analyses)]
     page = next((file for file in summary.files if file.name == PAGE), f"the files below {folder}")
     _print_warnings(console, lines, page)
+    # The sentence about missing results has all reasons, or refers to the table: each reason is printed once.
+    has_all = all(reason.rstrip(".") in summary.no_result for *_, reason in summary.not_applicable)
+    if not has_all:
+        _print_not_applicable(console, summary)
+    console.table("FAILED", ("model", "what", "id", "reason"), summary.failures[:SHOWN_FAILURES])
+    if len(summary.failures) > SHOWN_FAILURES:
+        console.print(f"... and {len(summary.failures) - SHOWN_FAILURES} more failures, all in failures.csv")
+    print_files(console, summary.files, folder)
+    if summary.config_file:
+        flags = flags_to_repeat(summary.config_file, read_config(summary.config_file))
+        console.print(f"repeat it with: {command('rerun', summary.config_file, *chain.from_iterable(flags))}")
+    if told := summary.no_result if has_all else summary.no_result_below_table:
+        print_error(f"{NoResult.__name__}: {told}")
+
+
+def _print_not_applicable(console: Console, summary: RunSummary) -> None:
     by_reason: dict[tuple[str, str], list[str]] = {}
     for model, task, protocol, reason in summary.not_applicable:
         by_reason.setdefault((model, reason), []).append(f"{task} {protocol}")
@@ -97,15 +113,6 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
         ("model", "reason", "task and protocol"),
         [(model, reason, ", ".join(cells)) for (model, reason), cells in by_reason.items()],
     )
-    console.table("FAILED", ("model", "what", "id", "reason"), summary.failures[:SHOWN_FAILURES])
-    if len(summary.failures) > SHOWN_FAILURES:
-        console.print(f"... and {len(summary.failures) - SHOWN_FAILURES} more failures, all in failures.csv")
-    print_files(console, summary.files, folder)
-    if summary.config_file:
-        flags = flags_to_repeat(summary.config_file, read_config(summary.config_file))
-        console.print(f"repeat it with: {command('rerun', summary.config_file, *chain.from_iterable(flags))}")
-    if summary.no_result:
-        print_error(f"{NoResult.__name__}: {summary.no_result}")
 
 
 def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:

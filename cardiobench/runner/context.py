@@ -35,6 +35,7 @@ class RunSummary:
         loaded: Mapping from each requested model that was loaded to its name in results and its modalities.
         no_result: Why requested models or tasks have no result, and what to do; empty if all have one. Equal on all
             processes.
+        no_result_below_table: The same without the reasons of inapplicable combinations, to print below their table.
         asked: Tasks named by the request; empty for all whose data is here, or those of a suite.
         is_empty: Whether the run has neither scores nor analyses. Equal on all processes.
     """
@@ -49,6 +50,7 @@ class RunSummary:
     earlier: list[Record] = field(default_factory=list)
     loaded: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     no_result: str = ""
+    no_result_below_table: str = ""
     asked: frozenset[str] = frozenset()
     is_empty: bool = False
 

@@ -12,6 +12,8 @@ from cardiobench.runner.context import RunSummary
 
 SHOWN = 3
 """Number of reasons, or of datasets, in the sentence."""
+IN_TABLE = "the table of what is not applicable has the reasons"
+"""Reason of an inapplicable combination in a sentence below the table of these combinations."""
 
 
 @dataclass(frozen=True)

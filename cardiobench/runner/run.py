@@ -40,7 +40,7 @@ from cardiobench.runner.given_embeddings import check_given, only_given, read_gi
 from cardiobench.runner.hooks import run_hooks
 from cardiobench.runner.known import check_reuse, reuse
 from cardiobench.runner.names import check_request_names, default_protocols, extra_forms
-from cardiobench.runner.no_result import DatasetsOfRun, Requested, no_result, requested
+from cardiobench.runner.no_result import IN_TABLE, DatasetsOfRun, Requested, no_result, requested
 from cardiobench.runner.output_folder import check_writable, write_settings
 from cardiobench.runner.pairs import protocols_of, with_own_models
 from cardiobench.runner.plan import (
@@ -122,6 +122,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         if accelerator.is_main_process:
             after_run(context)
             summary.no_result = unanswered(request, summary.answered(), summary)
+            in_table = replace(summary, not_applicable=[(*row[:3], IN_TABLE) for row in summary.not_applicable])
+            summary.no_result_below_table = unanswered(request, summary.answered(), in_table)
         summary.no_result, summary.is_empty = share([summary.no_result, not (summary.results or summary.analyses)])
     return context.summary
 

@@ -8,13 +8,15 @@ import torch
 
 import cardiobench
 from cardiobench.cli.main import main
+from cardiobench.cli.output import print_summary
 from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
 from cardiobench.core.errors import NoResult
 from cardiobench.data import catalog
 from cardiobench.models.custom import BaseEncoder
 from cardiobench.protocols import list_protocols
 from cardiobench.runner.context import RunSummary
-from cardiobench.runner.no_result import DatasetsOfRun, no_result, requested
+from cardiobench.runner.no_result import IN_TABLE, DatasetsOfRun, no_result, requested
 
 ECG, ECHO = "cardiobench/ecg-morphology", "cardiobench/pixel-motion"
 TASK = "ptb_xl_sample/cd"
@@ -35,7 +37,7 @@ def line(folders, *words):
 def test_echo_model_on_an_ecg_task_gives_exit_code_1_and_one_sentence(folders, capsys):
     assert main(line(folders, "--model", ECHO, "--tasks", TASK)) == 1
     said = capsys.readouterr()
-    assert said.err == (
+    assert "the model takes echo" not in said.out and said.err == (
         f"NoResult: {ECHO} has no result: the model takes echo, ptb_xl_sample is ecg. "
         f"`cardiobench doctor --model {ECHO}` lists the tasks and protocols that it supports.\n"
     )
@@ -46,6 +48,19 @@ def test_echo_model_on_an_ecg_task_gives_exit_code_1_and_one_sentence(folders, c
     assert f"{ECHO} has no result: the model takes echo" in capsys.readouterr().out
     with pytest.raises(NoResult, match="the model takes echo, ptb_xl_sample is ecg"):
         cardiobench.evaluate(ECHO, TASK, **folders)
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_each_reason_is_printed_once(count, capsys, tmp_path):
+    reasons = [f"reason {number}" for number in range(count)]
+    summary = RunSummary(not_applicable=[(ECG, TASK, f"probe{n}", f"{text}.") for n, text in enumerate(reasons)])
+    summary.no_result = sentence((ECG,), (TASK,), (), summary)
+    in_table = [(*row[:3], IN_TABLE) for row in summary.not_applicable]
+    summary.no_result_below_table = sentence((ECG,), (TASK,), (), RunSummary(not_applicable=in_table))
+    print_summary(Console(), summary, tmp_path)
+    said = capsys.readouterr()
+    assert [(said.out + said.err).count(one) for one in reasons] == [1] * count
+    assert ("the table of what is not applicable has the reasons" in said.err) == (count > 3)
 
 
 def test_existing_results_answer_a_request_and_other_models_are_named(folders, capsys):
