@@ -25,6 +25,7 @@ from cardiobench.results.formatting import EARLIER
 from cardiobench.runner.content_reader import ContentReader
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.generation import current_plan
+from cardiobench.runner.pretraining import UNSTATED
 from cardiobench.runner.references import first_patients
 
 
@@ -365,12 +366,14 @@ def dataset_rows(datasets: Mapping[str, OpenDataset]) -> list[tuple[str, ...]]:
 
 
 def model_lines(model: LoadedModel) -> list[str]:
-    """Return lines about a model, its loader, preprocessing and warnings."""
+    """Return lines about a model, its loader, preprocessing, warnings, and a missing statement of what it saw."""
     preprocessing = ", ".join(f"{key}={value}" for key, value in model.preprocessing.items())
+    unstated = not (model.card or model.seen or model.vectors)
     return [
         f"\nmodel {model.name} @ {model.revision}\n  loaded by: {model.loaded_by}",
         f"  preprocessing: {preprocessing}",
         *(f"  warning: {warning}" for warning in model.warnings),
+        *([f"  pretraining data: {UNSTATED}"] if unstated else []),
     ]
 
 

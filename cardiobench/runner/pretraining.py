@@ -16,6 +16,8 @@ from cardiobench.models.files import files_below
 from cardiobench.scoring.external_model import is_among_seen
 
 FLAG = flag_of(RunConfig, "seen_in_pretraining")
+UNSTATED = f"not known; state it with {FLAG} and the datasets, such as ptb_xl georgia, or {FLAG} none"
+"""Line about a model from the Hub, or a local folder, that has no card and whose user did not say what it saw."""
 
 
 def with_statement(model: LoadedModel, config: RunConfig) -> LoadedModel:

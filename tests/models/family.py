@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import torch
 
 
 def unchanged(patch: pytest.MonkeyPatch) -> None:
@@ -25,7 +26,8 @@ class Family:
         parts: ECG model -> shape of a part.
         leads: ECG model -> leads that it uses; by default all.
         full_size: Model -> function that writes a checkpoint of full size, where `checkpoints` writes a smaller one.
-        uncounted: Models whose cards state no costs, as they have several sizes or are too large to be built for a test.
+        on_meta: Model too large to be built for a test -> function that returns, on the meta device, the network that encodes
+            a part, and the shape of a part.
         normed: Models whose vector is a norm of the pooled tokens, not the pooled tokens themselves.
         large: Whether a test of a full-size network takes seconds.
     """
@@ -38,6 +40,6 @@ class Family:
     parts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     leads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     full_size: Mapping[str, Callable[[Path], Path]] = field(default_factory=dict)
-    uncounted: tuple[str, ...] = ()
+    on_meta: Mapping[str, Callable[[], tuple[torch.nn.Module, tuple[int, ...]]]] = field(default_factory=dict)
     normed: tuple[str, ...] = ()
     large: bool = False

@@ -8,21 +8,30 @@ import pytest
 import torch
 
 from cardiobench.data.media.types import Clip, Ecg
-from cardiobench.embeddings.cost import CostMeter
+from cardiobench.embeddings.cost import CostMeter, count_work
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.load import NO_ADAPTER, load_model
 from tests.models import tiny
 from tests.models.checkpoints import CHECKPOINTS, FAMILIES, change_card
 from tests.models.tiny import siglip_config, tiny_tokenizer
 
-LARGE = ("google/medsiglip-448",)
-"""Models too large to be built for a test."""
-UNCOUNTED = {name for family in FAMILIES.values() for name in family.uncounted}
-OF_FILES = (
-    "mkaichristensen/echo-clip",
-    "mkaichristensen/echo-clip-r",
-)
-"""Models whose architecture is defined by files on the Hub, which tests do not have."""
+OF_FILES = ("google/medsiglip-448", "mkaichristensen/echo-clip-r")
+"""Models whose architecture is defined by files on the Hub, which could not be opened."""
+
+
+def echo_clip() -> tuple[torch.nn.Module, tuple[int, ...]]:
+    """Return the image tower of the configuration of EchoCLIP, whose two towers have the published 151.5 million weights."""
+    import open_clip
+
+    network = open_clip.CLIP(**open_clip.get_model_config("convnext_base"))
+    assert sum(one.numel() for one in network.parameters()) == 151_518_849
+    return network.visual, (1, 3, 224, 224)
+
+
+ON_META = {
+    **{name: make for family in FAMILIES.values() for name, make in family.on_meta.items()},
+    "mkaichristensen/echo-clip": echo_clip,
+}
 
 
 def dinov3(width: int, depth: int, heads: int, folder: Path) -> Path:
@@ -78,7 +87,7 @@ FULL_SIZE: dict[str, Callable[[Path], Path]] = {
 }
 LOADED = [name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER]
 RANDOM = ("cardiobench/random-vit", "cardiobench/random-xresnet1d101")
-COUNTED = [name for name in (*LOADED, *RANDOM) if name not in (*UNCOUNTED, *LARGE, *OF_FILES)]
+COUNTED = [name for name in (*LOADED, *RANDOM) if name not in (*ON_META, *OF_FILES)]
 
 
 def counted(name: str, folder: Path) -> dict[str, int]:
@@ -100,8 +109,18 @@ def counted(name: str, folder: Path) -> dict[str, int]:
 
 def test_every_model_states_its_costs_unless_they_are_not_known():
     without = {name for name in LOADED if card(name).parameters is None}
-    assert without == {*UNCOUNTED, *LARGE, *OF_FILES}
-    assert all(card(name).flops for name in COUNTED)
+    assert without == set(OF_FILES)
+    assert all(card(name).flops for name in (*COUNTED, *ON_META))
+
+
+@pytest.mark.parametrize("name", ON_META)
+def test_costs_of_large_models_are_counted_without_weights(name):
+    with torch.device("meta"):
+        network, shape = ON_META[name]()
+        part = torch.empty(shape)
+    network.eval().requires_grad_(False)
+    sizes, flops = count_work(lambda: network(part))
+    assert (card(name).parameters, card(name).flops) == (sum(sizes.values()), flops)
 
 
 QUICK = ("cardiobench/random-xresnet1d101", "PKUDigitalHealth/ECGFounder")

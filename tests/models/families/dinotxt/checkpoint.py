@@ -39,5 +39,10 @@ def shrink(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(dinotxt, "DinoTxt", partial(DinoTxt, **SMALL_DINOTXT))
 
 
+def image_tower() -> tuple[torch.nn.Module, tuple[int, ...]]:
+    """Return the image tower of full size and the shape of a frame."""
+    return DinoTxt().visual_model, (1, 3, 224, 224)
+
+
 NAME = "facebookresearch/dinotxt-vitl16"
-FAMILY = Family(checkpoints={NAME: dinotxt_folder}, shrink=shrink, uncounted=(NAME,))
+FAMILY = Family(checkpoints={NAME: dinotxt_folder}, shrink=shrink, on_meta={NAME: image_tower})
