@@ -128,7 +128,7 @@ def test_board_takes_the_cost_of_a_registered_model_from_its_card():
     claims = {
         "facebook/dinov3-vitb16-pretrain-lvd1689m": Cost(768, 3.0, "fp32", 1, 1.0),
         "cardiobench/minirocket": COST,
-        "mkaichristensen/echo-clip": COST,
+        "google/medsiglip-448": COST,
         "org/model": COST,
     }
     results = [consistent(model={"name": name, "revision": "1"}, cost=cost) for name, cost in claims.items()]
@@ -138,7 +138,7 @@ def test_board_takes_the_cost_of_a_registered_model_from_its_card():
     card = find_card("facebook/dinov3-vitb16-pretrain-lvd1689m")
     assert (dinov3.parameters, dinov3.width) == (card.parameters, 768) and math.isnan(dinov3.bytes)
     assert dinov3.reason == "" and dinov3.flops == card.flops
-    unknown = costs["mkaichristensen/echo-clip"].cost
+    unknown = costs["google/medsiglip-448"].cost
     assert unknown.reason == NOT_ON_CARD and unknown.parameters is None and math.isnan(unknown.flops)
     assert rocket.reason == NO_NETWORK and size(costs["cardiobench/minirocket"]) == "no network"
     assert costs["org/model"].cost == COST, "of a model without a card, as its owner declares"

@@ -26,6 +26,7 @@ class Family:
         parts: ECG model -> shape of a part.
         leads: ECG model -> leads that it uses; by default all.
         full_size: Model -> function that writes a checkpoint of full size, where `checkpoints` writes a smaller one.
+        several_sizes: Models whose cards state no costs, because a checkpoint may have one of several sizes.
         on_meta: Model too large to be built for a test -> function that returns, on the meta device, the network that encodes
             a part, and the shape of a part.
         normed: Models whose vector is a norm of the pooled tokens, not the pooled tokens themselves.
@@ -40,6 +41,7 @@ class Family:
     parts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     leads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     full_size: Mapping[str, Callable[[Path], Path]] = field(default_factory=dict)
+    several_sizes: tuple[str, ...] = ()
     on_meta: Mapping[str, Callable[[], tuple[torch.nn.Module, tuple[int, ...]]]] = field(default_factory=dict)
     normed: tuple[str, ...] = ()
     large: bool = False

@@ -50,8 +50,8 @@ PAPERS = {
 
 
 def size_of(card: ModelCard) -> str:
-    """Return the number of parameters in words."""
-    return f"{card.parameters / 1e6:.1f} million parameters" if card.parameters else "not stated"
+    """Return the number of parameters in words; where the card states none, its text says why."""
+    return f"{card.parameters / 1e6:.1f} million parameters" if card.parameters else "not stated (see its card)"
 
 
 def loadable(card: ModelCard) -> bool:

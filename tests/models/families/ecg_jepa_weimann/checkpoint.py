@@ -30,5 +30,5 @@ FAMILY = Family(
     tensors={NAME: ("ecg_jepa_weimann_vits", "target_encoder.")},
     encoder_files={NAME: jepa_weimann},
     parts={NAME: (12, 5000)},
-    full_size={NAME: partial(jepa_weimann, size="S")},
+    several_sizes=(NAME,),
 )
