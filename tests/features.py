@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 PLACE = Path(__file__).with_name("extensions")
-FIELDS = {"command_lines", "skips", "other_meaning"}
+FIELDS = {"command_lines", "skips", "other_meaning", "quantiles_of"}
 
 
 @cache
@@ -17,6 +17,8 @@ def facts() -> dict[str, dict[str, Any]]:
         command_lines: One line for each command, whose arguments `tests/faults/test_command_lines.py` replaces in turn.
         skips: Reasons for which its tests may be skipped, as regular expressions, in addition to `tests/skips.txt`.
         other_meaning: Meaning that the feature's name has in the core, which may therefore use the word.
+        quantiles_of: Mapping from a module of the feature that computes quantiles to what they are of, which is never the
+            difference of two models.
     """
     return {path.parent.name: tomllib.loads(path.read_text("utf-8")) for path in sorted(PLACE.glob("*/feature.toml"))}
 

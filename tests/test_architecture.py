@@ -12,6 +12,7 @@ from cardiobench.protocols import list_protocols
 from cardiobench.results.verdict import Verdict
 from cardiobench.tasks.task import list_kinds
 from tests.architecture import FILES, callers, circle, nodes, nodes_by_type, syntax_tree, users_of_fields
+from tests.features import stated
 
 
 def test_imports_have_no_cycles():
@@ -186,6 +187,29 @@ DIFFERENCES = {
 CONSTANTS = {"MIN_PER_LABEL", "comparable_labels"}
 """Names of `stats.paired` about the labels that are compared."""
 ENDS = {"low", "high", "inner_low", "inner_high", "p_value", "p_adjusted"}
+QUANTILES = {
+    "quantile",
+    "percentile",
+    "nanquantile",
+    "nanpercentile",
+    "ppf",
+    "isf",
+    "percentile_interval",
+    "confidence_interval",
+}
+"""Functions that give the ends of intervals."""
+QUANTILES_OF = {
+    "cardiobench.models.baselines.ecg_morphology": "features of a recording",
+    "cardiobench.models.baselines.pixel_motion": "features of a recording",
+    "cardiobench.protocols.grid_search.search": "steps of a grid",
+    "cardiobench.protocols.zero_shot": "candidates for a threshold",
+    "cardiobench.report.plots.groups": "errors of one result",
+    "cardiobench.scoring.best_of": "the interval of one result",
+    "cardiobench.scoring.unpaired": "standard errors of single results",
+    "cardiobench.tasks.groups": "tenths of a measured quantity",
+}
+"""Modules outside `cardiobench.stats` that call such a function, with what it is of: not the difference of two models. A
+feature states its own in `tests/extensions/<feature>/feature.toml`."""
 OF_ONE_RESULT = {
     "cardiobench.data.media.checks": "limits of signs of a recording",
     "cardiobench.embeddings.split_audit": "ranges of vectors",
@@ -213,6 +237,23 @@ def test_only_one_module_decides_which_model_is_better():
     }
     deciders = {name for name in FILES if imported_names(name, DECIDES) & {"decide_pairs", "place_models"}}
     assert deciders == {"cardiobench.scoring.ranking", "cardiobench.scoring.unpaired"}
+
+
+def test_intervals_of_differences_are_computed_in_one_place():
+    """Quantiles of resampled differences, or of ratios of two models, must not become a second interval."""
+    found = {
+        name
+        for name, node in nodes(ast.Call)
+        if isinstance(node.func, ast.Name | ast.Attribute)
+        and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) in QUANTILES
+        and not name.startswith("cardiobench.stats.")
+    }
+    of_features = {
+        f"cardiobench.extensions.{feature}.{module}"
+        for feature, modules in stated("quantiles_of").items()
+        for module in modules
+    }
+    assert found == QUANTILES_OF.keys() | of_features
 
 
 def test_ends_of_intervals_are_compared_only_where_models_are_decided():

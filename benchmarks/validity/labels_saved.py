@@ -1,4 +1,5 @@
-"""Simulate "labels saved": coverage of the factor's interval for learners that need fewer patients by a known factor.
+"""Simulate "labels saved": coverage of the factor's interval for learners that need fewer patients by a known factor,
+and how often one of two learners is said to need fewer patients.
 
 The error of ridge regression on d features, one of which determines the label, depends only on d / n if the penalty is
 proportional to d: a model of d / 4 features needs a quarter of the patients.
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cardiobench.extensions.labels_saved.savings import Curve, Saving, joint_resamples, saving
+from cardiobench.extensions.labels_saved.savings import Curve, Saving, saving
+from cardiobench.stats.variability import joint_resamples
 
 SHARES, DRAWS, RESAMPLES = (0.01, 0.03, 0.1, 0.3, 1.0), 5, 400
 
@@ -88,24 +90,27 @@ PHANTOMS = (
     Phantom(2),
     Phantom(8),
     Phantom(1, shared=False),
+    Phantom(1, test=100, shared=False),
+    Phantom(1, features=24, train=300, test=2000, shared=False),
     Phantom(4, noise=1.0),
 )
 
 
 def main(repetitions: int = 100) -> None:
-    """Print the share of intervals that cover the factor, and the median factor and interval."""
+    """Print the share of intervals that cover the factor, the median factor and interval, and the conclusions."""
     print(
-        "| factor | features | train | test | noise | shared | covered, % | above, % | below, % | median [low, high] |"
+        "| factor | features | train | test | noise | shared | covered, % | above, % | below, % | median [low, high] | needs fewer, more, % |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for phantom in PHANTOMS:
         found = [phantom.saving(seed) for seed in range(repetitions)]
         above = 100 * np.mean([one.low > phantom.factor for one in found])
         below = 100 * np.mean([one.high < phantom.factor for one in found])
+        fewer, more = (100 * np.mean([one.compared.outcome == word for one in found]) for word in ("better", "worse"))
         value, low, high = np.quantile([(one.factor, one.low, one.high) for one in found], 0.5, axis=0, method="lower")
         facts = f"{phantom.factor} | {phantom.features} | {phantom.train} | {phantom.test} | {phantom.noise:g} | {phantom.shared}"
         print(
-            f"| {facts} | {100 - above - below:.0f} | {above:.0f} | {below:.0f} | {value:.2f} [{low:.2f}, {high:.2f}] |",
+            f"| {facts} | {100 - above - below:.0f} | {above:.0f} | {below:.0f} | {value:.2f} [{low:.2f}, {high:.2f}] | {fewer:.1f}, {more:.1f} |",
             flush=True,
         )
 

@@ -1,6 +1,6 @@
 """Comparison of two models on the same patients: better, equivalent within a predefined margin, or undecided."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -34,6 +34,7 @@ from cardiobench.stats.paired import (
     difference_of_classes,
     label_difference,
     moves_of_shares,
+    outward_percentiles,
     percentiles,
     students,
     wider,
@@ -336,6 +337,42 @@ def compare_samples(
         found = paired_difference(metric, key, one, other, clusters, classes, resamples, seed)
         found = varied.add_to(found, difference, clusters.count)
     return ComparedSamples(scores, found, varied, chosen)
+
+
+class ComparedDraws(NamedTuple):
+    """Two learners compared by joint resamples of test and training patients.
+
+    Attributes:
+        difference: Difference of their scores; positive if the first is better.
+        found: Intervals and p-value of the difference.
+        ratios: 95 % interval of each ratio that follows from the scores, such as that of patients needed.
+        p_adjusted: P-value corrected for all comparisons that it is shown with.
+    """
+
+    difference: float
+    found: Difference
+    ratios: tuple[tuple[float, float], ...]
+    p_adjusted: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome for the first learner: better, worse, undecided or too few to say."""
+        return outcome(self.found, self.difference, self.p_adjusted, None, higher_is_better=True)
+
+
+def compare_draws(difference: float, drawn: np.ndarray, ratios: Sequence[np.ndarray], patients: int) -> ComparedDraws:
+    """Compare two learners by the values of their scores in joint resamples (`stats.variability.joint_resamples`).
+
+    Args:
+        difference: Observed difference of the scores; positive if the first is better.
+        drawn: Difference in each resample of test and training patients, (B,); NaN if undefined.
+        ratios: Other quantities in each resample, (B,), which may be infinite.
+        patients: Number of test patients; fewer than `MIN_PATIENTS` give no interval.
+    """
+    if patients < MIN_PATIENTS:
+        return ComparedDraws(difference, UNKNOWN, ((np.nan, np.nan),) * len(ratios), np.nan)
+    found = percentiles(difference, drawn, 1.0)
+    return ComparedDraws(difference, found, tuple(map(outward_percentiles, ratios)), found.p_value)
 
 
 def _worst_case(both_wrong: Comparison, *extremes: Comparison) -> Comparison:

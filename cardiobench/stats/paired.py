@@ -67,6 +67,17 @@ def percentiles(observed: float, drawn: np.ndarray, factor: float) -> Difference
     return Difference(low, high, inner_low, inner_high, se, p)
 
 
+def outward_percentiles(drawn: np.ndarray) -> tuple[float, float]:
+    """Compute a 95 % interval from draws, (B,), that may be infinite, such as ratios.
+
+    Each end is the next draw outwards, because infinite draws cannot be interpolated. NaN draws do not count.
+    """
+    defined = drawn[~np.isnan(drawn)]
+    if not len(defined):
+        return np.nan, np.nan
+    return float(np.quantile(defined, 0.025, method="lower")), float(np.quantile(defined, 0.975, method="higher"))
+
+
 def with_refits(found: Difference, difference: float, spread: float, refits: int, patients: int) -> Difference:
     """Add the variation between training sets or seeds to a difference over test patients.
 

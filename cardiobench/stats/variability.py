@@ -78,6 +78,38 @@ def mean_over_tasks(scores: Sequence[Sequence[float]]) -> npt.NDArray[np.float64
     return np.asarray(scores, dtype=np.float64).mean(axis=0)
 
 
+def joint_resamples(
+    scores: Sequence[np.ndarray], draws: Sequence[np.ndarray], shares: Sequence[float], seed: int
+) -> np.ndarray:
+    """Return mean scores over draws in joint resamples of test and training patients. The shape is (B, J).
+
+    Test variation is the score in a bootstrap resample of test patients, averaged over draws. Training variation adds
+    the deviation of each draw from the mean, with normal weights shared by all sizes and learners of one seed. The
+    weights correct the variance for draws without replacement from the same patients, which differ too little by the
+    factor 1 - share and whose common part does not average out. The full set has a single draw, so it uses the
+    deviations of the largest subset scaled by its share, because the variance of a fitted model decreases as 1 / n
+    (`benchmarks/validity/labels_saved.py`).
+
+    Args:
+        scores: Score of each draw, (K,), for each of J sizes; (1,) for the full set.
+        draws: Scores of the draws in every test resample, (K, B).
+        shares: Fraction of the patients at each size, ascending.
+        seed: Random seed of the weights.
+    """
+    count, resamples = max(map(len, scores)), draws[0].shape[1]
+    weights = np.random.default_rng(seed).normal(size=(resamples, count)) / np.sqrt(max(count - 1, 1))
+    columns, largest = [], np.zeros(count)
+    for score, drawn, share in zip(scores, draws, shares, strict=True):
+        if share < 1:
+            deviations = (score - score.mean()) / np.sqrt(1 - share)
+            moved = deviations * np.sqrt(share + (1 - share) / count)
+            largest = deviations * share
+        else:
+            moved = largest
+        columns.append(drawn.mean(axis=0) + weights @ moved)
+    return np.stack(columns, axis=1)
+
+
 def widen(estimate: Estimate, spread: float, level: float = LEVEL, covers: str = BOTH) -> Estimate:
     """Widen an interval over test patients by the spread over training sets or seeds.
 

@@ -1,13 +1,15 @@
 """Read learning curves from records and compare the patients that learners need."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from cardiobench.extensions.labels_saved.savings import Curve, Saving, saving
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.scoring.pairs import correct
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,47 @@ def curves_of(records: Sequence[AnalysisResult]) -> CurveSet:
     )
 
 
-def savings_table(curves: CurveSet) -> pd.DataFrame:
+def decide_savings(several: Sequence[CurveSet]) -> tuple[list[list[Saving]], int]:
+    """Compare all pairs of the curves of each task, with the p-values of all tasks corrected together.
+
+    Args:
+        several: Curves of each task that is shown.
+
+    Returns:
+        For each task, the savings of all pairs in both directions, in the order of the curves, and the number of pairs
+        that were tested.
+    """
+    pairs = [
+        (task, (one, other), saving(curves.curves[one], curves.curves[other]))
+        for task, curves in enumerate(several)
+        for one, other in combinations(range(len(curves.curves)), 2)
+    ]
+    raw = [one.compared.p_adjusted for *_, one in pairs]
+    found: list[dict[tuple[int, int], Saving]] = [{} for _ in several]
+    for (task, (one, other), there), p_value in zip(pairs, correct(raw), strict=True):
+        back = saving(several[task].curves[other], several[task].curves[one])
+        for at, way in (((one, other), there), ((other, one), back)):
+            found[task][at] = replace(way, compared=way.compared._replace(p_adjusted=p_value))
+    return [[of_task[at] for at in sorted(of_task)] for of_task in found], int((~np.isnan(raw)).sum())
+
+
+def savings_table(savings: Sequence[Saving]) -> pd.DataFrame:
     """Return one row per pair of curves, with the patients needed to match the other's full-data score."""
-    pairs = [saving(one, other) for one in curves.curves for other in curves.curves if one is not other]
     return pd.DataFrame([
         {
             "learner": one.name,
             "compared_with": one.other,
             "patients_needed": one.text,
             "times_fewer": one.factor_text,
+            "conclusion": one.conclusion,
             "factor": one.factor,
             "low": one.low,
             "high": one.high,
+            "p_value": one.compared.found.p_value,
+            "p_adjusted": one.compared.p_adjusted,
             "all_patients": one.all,
         }
-        for one in pairs
+        for one in savings
     ])  # fmt: skip
 
 

@@ -41,7 +41,7 @@ class LearningCurve(AnalysisProtocol):
     training patients itself. The full set gives the result of the protocol itself. A subset without two patients of
     each class in every draw is omitted.
 
-    Intervals are computed over test and training patients (`savings.joint_resamples`).
+    Intervals are computed over test and training patients (`cardiobench.stats.variability.joint_resamples`).
 
     Attributes:
         learners: Protocol names; empty for all installed learners except those that train networks with checkpoints.

@@ -1,11 +1,20 @@
-"""Resample learning curves and estimate the patients needed for equal scores."""
+"""Estimate the patients that a learner needs for the score of another, from their learning curves."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from cardiobench.stats.bootstrap import LEVEL, MIN_PATIENTS
+from cardiobench.scoring.compare import ComparedDraws, compare_draws
+from cardiobench.scoring.pairs import Outcome
+from cardiobench.stats.bootstrap import MIN_PATIENTS
+
+CONCLUSIONS: dict[Outcome, str] = {
+    "better": "needs fewer patients",
+    "worse": "needs more patients",
+    "undecided": "cannot be told apart",
+    "too few to say": "too few to say",
+}
+"""Outcome of a comparison in words. A learner needs fewer patients if and only if its score with all patients is better."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +42,13 @@ class Curve:
     paired_by: str = ""
 
     def rising(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return monotone scores (1, J) and resamples (B, J), oriented so that larger is better."""
+        """Return monotone scores (1, J) and resamples (B, J), oriented so that larger is better.
+
+        They are rounded to 12 decimals, so that equal scores stay equal.
+        """
         sign = 1.0 if self.higher_is_better else -1.0
-        return monotone(sign * self.scores[None]), monotone(sign * self.resamples)
+        one, several = (np.round(monotone(sign * each), 12) for each in (self.scores[None], self.resamples))
+        return one, several
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,10 @@ class Saving:
     Attributes:
         name: Name of the learner.
         other: Name of the comparison learner.
+        needed: Patients needed for the score of the comparison learner with all patients; 0 if the smallest subset is
+            sufficient, infinite if all patients are not.
+        needed_low: Lower end of the 95 % interval; NaN if unavailable.
+        needed_high: Upper end of the interval.
         factor: Patients needed by the comparison learner, divided by those needed by this learner for the same score.
             Above 1, this learner needs fewer patients; below 1, more. Infinite or 0 if the smallest subset is
             sufficient.
@@ -53,32 +70,42 @@ class Saving:
         smallest: Smallest subset of this learner's curve.
         others_smallest: Smallest subset of the comparison learner's curve.
         all: Total number of patients.
+        compared: Comparison of the scores with all patients, read from the monotone curves.
     """
 
     name: str
     other: str
+    needed: float
+    needed_low: float
+    needed_high: float
     factor: float
     low: float
     high: float
     smallest: int
     others_smallest: int
     all: int
+    compared: ComparedDraws
+
+    @property
+    def conclusion(self) -> str:
+        """Which of both learners needs fewer patients, by the rule for all comparisons of models."""
+        return CONCLUSIONS[self.compared.outcome]
 
     @property
     def text(self) -> str:
         """Number of patients needed, and its interval in words."""
-        return f"{self._needed(self.factor)} ({self._interval})"
+        return f"{self._patients(self.needed)} ({self._interval})"
 
     @property
     def sentence(self) -> str:
         """Sentence on the number of patients needed, in two lines."""
-        return f"needs {self._needed(self.factor)} patients\n({self._interval})"
+        return f"needs {self._patients(self.needed)} patients\n({self._interval})"
 
     @property
     def _interval(self) -> str:
-        if np.isnan(self.low):
+        if np.isnan(self.needed_low):
             return f"no interval: fewer than {MIN_PATIENTS} test patients"
-        value, low, high = map(self._needed, (self.factor, self.high, self.low))
+        value, low, high = map(self._patients, (self.needed, self.needed_low, self.needed_high))
         return f"95 % interval: {low} to {high}" if {low, high} != {value} else "as in 95 % of the resamples"
 
     @property
@@ -87,10 +114,10 @@ class Saving:
         value = self._times(self.factor)
         return value if np.isnan(self.low) else _with_interval(value, self._times(self.low), self._times(self.high))
 
-    def _needed(self, factor: float) -> str:
-        if factor < 1:
+    def _patients(self, needed: float) -> str:
+        if np.isinf(needed):
             return f"more than all {self.all}"
-        return f"fewer than {self.smallest}" if np.isinf(factor) else f"{self.all / factor:.0f}"
+        return f"fewer than {self.smallest}" if needed == 0 else f"{needed:.0f}"
 
     def _times(self, factor: float) -> str:
         if factor == 0:
@@ -100,38 +127,6 @@ class Saving:
 
 def _with_interval(value: str, low: str, high: str) -> str:
     return f"{value} [{low}, {high}]" if {low, high} != {value} else f"{value}, as in 95 % of the resamples"
-
-
-def joint_resamples(
-    scores: Sequence[np.ndarray], draws: Sequence[np.ndarray], shares: Sequence[float], seed: int
-) -> np.ndarray:
-    """Return mean scores over draws in joint resamples of test and training patients. The shape is (B, J).
-
-    Test variation is the score in a bootstrap resample of test patients, averaged over draws. Training variation adds
-    the deviation of each draw from the mean, with normal weights shared by all sizes and curves of one seed. The
-    weights correct the variance for draws without replacement from the same patients, which differ too little by the
-    factor 1 - share and whose common part does not average out. The full set has a single draw, so it uses the
-    deviations of the largest subset scaled by its share, because the variance of a fitted model decreases as 1 / n
-    (`benchmarks/validity/labels_saved.py`).
-
-    Args:
-        scores: Score of each draw, (K,), for each of J sizes; (1,) for the full set.
-        draws: Scores of the draws in every test resample, (K, B).
-        shares: Fraction of the patients at each size, ascending.
-        seed: Random seed of the weights.
-    """
-    count, resamples = max(map(len, scores)), draws[0].shape[1]
-    weights = np.random.default_rng(seed).normal(size=(resamples, count)) / np.sqrt(max(count - 1, 1))
-    columns, largest = [], np.zeros(count)
-    for score, drawn, share in zip(scores, draws, shares, strict=True):
-        if share < 1:
-            deviations = (score - score.mean()) / np.sqrt(1 - share)
-            moved = deviations * np.sqrt(share + (1 - share) / count)
-            largest = deviations * share
-        else:
-            moved = largest
-        columns.append(drawn.mean(axis=0) + weights @ moved)
-    return np.stack(columns, axis=1)
 
 
 def monotone(curves: np.ndarray) -> np.ndarray:
@@ -169,42 +164,62 @@ def patients_needed(patients: np.ndarray, curves: np.ndarray, target: np.ndarray
     return np.where(target <= curves[:, 0], 0.0, needed)
 
 
-def factors(one: Curve, other: Curve) -> tuple[float, np.ndarray]:
-    """Return the factor by which one learner needs fewer patients, and its resamples. The shape is (B,).
+def factors(patients: np.ndarray, curves: np.ndarray, others: np.ndarray, references: np.ndarray) -> np.ndarray:
+    """Return the factor by which one learner needs fewer patients than another. The shape is (B,).
 
-    Both curves are compared at the lower of their final scores, as a horizontal distance.
+    Both curves are compared at the lower of their final scores, as a horizontal distance. If the final scores are equal,
+    both may reach them with fewer than all patients.
+
+    Args:
+        patients: Numbers of patients of the learner, ascending, (J,).
+        curves: Its non-decreasing scores, oriented so that larger is better, (B, J).
+        others: Numbers of patients of the other learner, (K,).
+        references: Its scores, (B, K).
     """
-    (first, firsts), (second, seconds) = one.rising(), other.rising()
-    return (
-        float(_factors(one.patients, first, other.patients, second)[0]),
-        _factors(one.patients, firsts, other.patients, seconds),
-    )
-
-
-def _factors(patients: np.ndarray, curves: np.ndarray, others: np.ndarray, references: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        fewer = others[-1] / patients_needed(patients, curves, references[:, -1])
-        more = patients_needed(others, references, curves[:, -1]) / patients[-1]
-    found = np.where(curves[:, -1] >= references[:, -1], fewer, more)
+    own = patients_needed(patients, curves, references[:, -1])
+    its = patients_needed(others, references, curves[:, -1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both = np.where(own == its, 1.0, its / own)
+        found = np.where(curves[:, -1] > references[:, -1], others[-1] / own, its / patients[-1])
+    found = np.where(curves[:, -1] == references[:, -1], both, found)
     return np.where(np.isnan(curves).any(axis=1) | np.isnan(references).any(axis=1), np.nan, found)
 
 
-def saving(one: Curve, other: Curve, level: float = LEVEL) -> Saving:
-    """Compare two learners by the number of patients needed.
-
-    The interval uses percentiles of joint resamples in which both curves are defined.
+def saving(one: Curve, other: Curve) -> Saving:
+    """Compare two learners by the number of patients needed, over the joint resamples in which both curves are defined.
 
     Raises:
         ValueError: The curves have different patients or draws.
     """
     if one.paired_by != other.paired_by:
         raise ValueError(f"{one.name} and {other.name} learned from, or were tested on, different patients or draws")
-    value, drawn = factors(one, other)
-    drawn = drawn[~np.isnan(drawn)]
-    low = high = float("nan")
-    if one.test_patients >= MIN_PATIENTS and len(drawn):
-        tail = (1 - level) / 2
-        low = float(np.quantile(drawn, tail, method="lower"))
-        high = float(np.quantile(drawn, 1 - tail, method="higher"))
+    (first, firsts), (second, seconds) = one.rising(), other.rising()
+    needed, drawn = (
+        (
+            patients_needed(one.patients, curves, references[:, -1]),
+            factors(one.patients, curves, other.patients, references),
+        )
+        for curves, references in ((first, second), (firsts, seconds))
+    )
+    undefined = np.isnan(drawn[1])
+    compared = compare_draws(
+        float(first[0, -1] - second[0, -1]),
+        np.where(undefined, np.nan, firsts[:, -1] - seconds[:, -1]),
+        (np.where(undefined, np.nan, drawn[0]), drawn[1]),
+        one.test_patients,
+    )
+    (needed_low, needed_high), (low, high) = compared.ratios
     smallest = int(one.patients[0]), int(other.patients[0])
-    return Saving(one.name, other.name, value, low, high, *smallest, int(one.patients[-1]))
+    return Saving(
+        one.name,
+        other.name,
+        float(needed[0][0]),
+        needed_low,
+        needed_high,
+        float(needed[1][0]),
+        low,
+        high,
+        *smallest,
+        int(one.patients[-1]),
+        compared,
+    )

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.extensions.labels_saved.savings import joint_resamples
 from cardiobench.extensions.labels_saved.subsets import PatientSubset
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
+from cardiobench.stats.variability import joint_resamples
 
 
 @dataclass(frozen=True)

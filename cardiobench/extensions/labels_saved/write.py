@@ -7,7 +7,8 @@ import pandas as pd
 from cardiobench.core.errors import MissingExtra
 from cardiobench.core.io import write_text
 from cardiobench.core.tables import write_csv
-from cardiobench.extensions.labels_saved.curves import CurveSet, curves_of, savings_table
+from cardiobench.extensions.labels_saved.curves import curves_of, decide_savings, savings_table
+from cardiobench.extensions.labels_saved.savings import Saving
 from cardiobench.report.page.naming import anchor
 from cardiobench.report.plots import analysis_caption
 from cardiobench.report.plots.style import figure_style, save_figure
@@ -24,7 +25,11 @@ HEAD = """\
 Patients that a learner needs for the score that another one has with all patients, by interpolation of its learning curve in the logarithm of their number, with a 95 % interval over test and
 training patients (joint bootstrap). **Times fewer** compares both curves at the lower one of their ends, so that it is below 1 where the learner needs more.
 """
-COLUMNS = ("learner", "compared with", "patients needed", "times fewer")
+CORRECTED = (
+    "A learner needs fewer patients than another if its score with all patients is better. The p-values of the {} pairs of "
+    "this page, over test and training patients, are corrected together (Holm).\n"
+)
+COLUMNS = ("learner", "compared with", "patients needed", "times fewer", "conclusion")
 
 
 def write_labels_saved(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
@@ -39,18 +44,21 @@ def write_labels_saved(collection: Collection, out: Path) -> tuple[list[Path], l
     """
     files: list[Path] = []
     problems: list[Problem] = []
-    sections = [HEAD]
-    for name, records in _by_task(collection).items():
-        curves, stem = curves_of(records), anchor("labels_saved", name)
+    by_task = _by_task(collection)
+    every = {name: curves_of(records) for name, records in by_task.items()}
+    decided, tested = decide_savings(list(every.values()))
+    sections = [HEAD, *([CORRECTED.format(tested)] if tested > 1 else [])]
+    for (name, curves), savings in zip(every.items(), decided, strict=True):
+        records, stem = by_task[name], anchor("labels_saved", name)
         problems += [
             Problem(one, "not compared", "it has one point, or its patients or draws are not those of the others", name)
             for one in curves.unpaired
         ]
-        files.append(write_csv(savings_table(curves), out / f"{stem}.csv"))
+        files.append(write_csv(savings_table(savings), out / f"{stem}.csv"))
         drawn = _drawn(records, out / f"{stem}.png", problems)
         files += drawn
-        sections.append(_section(name, records, curves, drawn[0].name if drawn else ""))
-    if len(sections) == 1:
+        sections.append(_section(name, records, savings, drawn[0].name if drawn else ""))
+    if not every:
         sections.append(f"There are no records of the protocol {PROTOCOL}.\n")
     return [write_text("\n".join(sections), out / PAGE), *files], problems
 
@@ -64,9 +72,9 @@ def _by_task(collection: Collection) -> dict[str, list[AnalysisResult]]:
     return found
 
 
-def _section(name: str, records: list[AnalysisResult], curves: CurveSet, image: str) -> str:
-    names = ["learner", "compared_with", "patients_needed", "times_fewer"]
-    rows = [tuple(row) for row in savings_table(curves).get(names, pd.DataFrame()).to_numpy()]
+def _section(name: str, records: list[AnalysisResult], savings: list[Saving], image: str) -> str:
+    names = ["learner", "compared_with", "patients_needed", "times_fewer", "conclusion"]
+    rows = [tuple(row) for row in savings_table(savings).get(names, pd.DataFrame()).to_numpy()]
     generated = "Generated recordings: these curves say nothing about patients.\n" if records[0].generated else ""
     return "\n".join([
         f"## {tables.markdown_text(name)}",

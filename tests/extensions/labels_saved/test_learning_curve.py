@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgba
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.extensions.labels_saved import figures, write
-from cardiobench.extensions.labels_saved.curves import curves_of, savings_table
+from cardiobench.extensions.labels_saved.curves import curves_of, decide_savings, savings_table
 from cardiobench.extensions.labels_saved.protocol import LearningCurve, learners
 from cardiobench.extensions.labels_saved.subsets import draw_subsets
 from cardiobench.protocols import protocol
@@ -204,7 +204,8 @@ def test_patients_needed_are_read_from_the_points():
 
     records = [made("lab/a", [0.55, 0.7, 0.9]), made("lab/b", [0.4, 0.5, 0.75])]
     _, points = drawn_curves(records)
-    needed = savings_table(curves_of(records)).set_index("learner")["patients_needed"]
+    (savings,), _ = decide_savings([curves_of(records)])
+    needed = savings_table(savings).set_index("learner")["patients_needed"]
     place, height = np.log10(points["lab/a, probe"][:, 0]), points["lab/a, probe"][:, 1]
     by_hand = 10 ** np.interp(points["lab/b, probe"][-1, 1], height, place)
     assert needed["lab/a, probe"].split(" (")[0] == f"{by_hand:.0f}" == "178"
@@ -217,7 +218,7 @@ def test_models_are_listed_with_the_patients_they_need(clouds, tmp_path):
     curves = curves_of(records)
     assert [one.name for one in curves.curves] == ["lab/a, probe", "lab/b, knn"]
     assert curves.unpaired == ("lab/c, probe",), "from other resamples"
-    assert len(savings_table(curves)) == 2
+    assert decide_savings([curves])[1] == 1, "one pair"
     with figure_style():
         axes = figures.draw_side_by_side(records)["curves"].axes[0]
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
@@ -227,6 +228,7 @@ def test_models_are_listed_with_the_patients_they_need(clouds, tmp_path):
     assert len(files) == 4 and "lab/c, probe" in str(problems[0])
     page = files[0].read_text("utf-8")
     assert "| lab/a, probe | lab/b, knn |" in page and page.count("|\n") == 4
+    assert page.count("cannot be told apart") == 2 and "corrected together" not in page, "one pair"
     assert len(pd.read_csv(files[1])) == 2
 
 

@@ -8,15 +8,11 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from benchmarks.validity.labels_saved import Phantom
-from cardiobench.extensions.labels_saved.curves import CurveSet, curves_of
-from cardiobench.extensions.labels_saved.savings import (
-    Curve,
-    factors,
-    joint_resamples,
-    monotone,
-    patients_needed,
-    saving,
-)
+from cardiobench.extensions.labels_saved.curves import CurveSet, curves_of, decide_savings
+from cardiobench.extensions.labels_saved.savings import Curve, monotone, patients_needed, saving
+from cardiobench.stats.holm import holm
+from cardiobench.stats.paired import two_sided
+from cardiobench.stats.variability import joint_resamples
 
 PATIENTS = np.array([10, 100, 1000])
 
@@ -41,11 +37,61 @@ def test_monotone_curves_equal_scikit_learn():
 
 def test_factor_is_reversed_with_the_pair():
     better, worse = curve([0.5, 0.7, 0.9]), curve([0.3, 0.5, 0.7])
-    assert factors(better, worse)[0] == pytest.approx(10)
-    assert factors(worse, better)[0] == pytest.approx(0.1)
-    assert factors(better, better)[0] == pytest.approx(1)
+    assert saving(better, worse).factor == pytest.approx(10)
+    assert saving(worse, better).factor == pytest.approx(0.1)
+    assert saving(better, better).factor == pytest.approx(1)
     errors = curve([9, 7, 5], higher=False), curve([11, 9, 7], higher=False)
-    assert factors(*errors)[0] == pytest.approx(10), "errors fall"
+    assert saving(*errors).factor == pytest.approx(10), "errors fall"
+
+
+@pytest.mark.parametrize(
+    ("scores", "others", "factor", "needed"),
+    [
+        ([0.7, 0.6, 0.65], [0.7, 0.6, 0.65], 1, 0),
+        ([0.5, 0.8, 1.0], [0.5, 0.8, 1.0], 1, 1000),
+        ([0.9, 1.0, 1.0], [0.6, 0.8, 1.0], 10, 100),
+        ([1.0, 1.0, 1.0], [0.6, 0.8, 1.0], np.inf, 0),
+    ],
+    ids=["copy without a rise", "copy", "both perfect in the end", "perfect from the start"],
+)
+def test_equal_final_scores_give_no_better_learner(scores, others, factor, needed):
+    """The factor of the reversed pair is the inverse, and neither needs fewer patients by the rule for all comparisons."""
+    one, other = (curve(each, [each] * 40, name) for each, name in ((scores, "a"), (others, "b")))
+    found, turned = saving(one, other), saving(other, one)
+    assert found.factor == pytest.approx(factor) and turned.factor == pytest.approx(1 / factor)
+    assert found.needed == pytest.approx(needed)
+    assert {found.conclusion, turned.conclusion} == {"cannot be told apart"}
+    assert found.compared.found.p_value == 1
+
+
+def resampled(ends, seed, name):
+    """Return a curve whose final score has an offset and varies by 0.05 over 400 resamples."""
+    noise = np.random.default_rng(seed).normal(0, 0.05, 400)
+    middle, last = 0.7 + 0 * noise, 0.8 + ends + noise
+    return curve([0.5, 0.7, 0.8 + ends], np.column_stack([0.5 + 0 * noise, middle, last]), name)
+
+
+def test_all_pairs_of_a_page_are_decided_by_the_common_rule():
+    """Compute p-values and Holm's correction of both tasks by hand from the resamples."""
+    first = [resampled(0.2, 1, "a"), resampled(0.0, 2, "b"), resampled(0.01, 3, "c")]
+    second = [resampled(0.14, 4, "a"), resampled(0.0, 5, "b")]
+    (of_first, of_second), tested = decide_savings([CurveSet("x", {}, tuple(each), ()) for each in (first, second)])
+    assert tested == 4 and [(one.name, one.other) for one in of_second] == [("a", "b"), ("b", "a")]
+    pairs = [(first[0], first[1]), (first[0], first[2]), (first[1], first[2]), (second[0], second[1])]
+    raw = [two_sided(one.rising()[1][:, -1] - other.rising()[1][:, -1]) for one, other in pairs]
+    found = {(one.name, one.other): one for one in of_first}
+    shown = [found["a", "b"], found["a", "c"], found["b", "c"], of_second[0]]
+    assert [one.compared.p_adjusted for one in shown][2:] == pytest.approx(holm(raw).tolist()[2:])
+    assert all(one.compared.p_adjusted <= p for one, p in zip(shown, holm(raw), strict=True)), "few draws: normal tail"
+    assert [one.conclusion for one in shown] == ["needs fewer patients"] * 2 + ["cannot be told apart"] * 2
+    assert found["b", "a"].conclusion == "needs more patients"
+    assert shown[3].compared.found.p_value < 0.05 < shown[3].compared.p_adjusted, "only if it stood alone"
+
+
+def test_too_few_test_patients_give_no_conclusion():
+    few = [curve([0.3, 0.5, end], tested=9, name=name) for name, end in (("a", 0.9), ("b", 0.6))]
+    (savings,), tested = decide_savings([CurveSet("x", {}, tuple(few), ())])
+    assert tested == 0 and {one.conclusion for one in savings} == {"too few to say"}
 
 
 def test_unreached_scores_are_reported_as_bounds():
