@@ -1,5 +1,4 @@
-"""Simulate "labels saved": coverage of the factor's interval for learners that need fewer patients by a known factor,
-and how often one of two learners is said to need fewer patients.
+"""Simulate "labels saved": coverage of the interval of a known factor, and how often a learner is said to need fewer patients.
 
 The error of ridge regression on d features, one of which determines the label, depends only on d / n if the penalty is
 proportional to d: a model of d / 4 features needs a quarter of the patients.
