@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ PATHS_AT_ONCE = 50
 """Number of paths whose commits are asked for in one request."""
 SHOWN_LINES = 60  # Maximum number of lines shown for a new file.
 ACCESS = "access requests"
+INITIAL = ".gitattributes"  # File with which the Hub creates a repository.
 DESCRIPTION = "Results of the CardioBench benchmark: result files, model-index and evaluation results."
 
 PlanChanges = Callable[["Snapshot"], Mapping[str, Content | None]]
@@ -221,7 +222,7 @@ def write(
         if dry_run or not changes:
             return CommitResult(base, changes, pull_request=ask)
         try:
-            return _commit(snapshot, plan_changes, changes, message, create)
+            return _commit(snapshot, plan_changes, changes, message, create, sleep)
         except client_errors() as error:
             # Members with read access are refused here; everybody may open a pull request.
             if status(error) != 403 or ask or target.kind == "space":
@@ -311,16 +312,17 @@ def _commit(
     changes: Mapping[str, str],
     message: str,
     create: RepoOptions | None,
+    sleep: Callable[[float], None],
 ) -> CommitResult:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    api, target = snapshot.api, snapshot.target
-    if not snapshot.commit and create:
+    api, target, new = snapshot.api, snapshot.target, not snapshot.commit
+    if new and create:
         _check_card(target, plan_changes(snapshot).get("README.md"))
         _create(api, target, create)
         snapshot = read_snapshot(api, target, NOBODY, None)
     if create and create.gated and not snapshot.gated:
-        api.update_repo_settings(target.id, gated="manual", repo_type=target.kind)
+        _restrict(api, target, new, sleep)
     operations = [
         CommitOperationDelete(path)
         if new is None
@@ -390,6 +392,44 @@ def _create(api: "HfApi", target: Target, create: RepoOptions) -> None:
     if target.revision != MAIN:
         first = api.list_repo_commits(target.id, repo_type=target.kind)[-1].commit_id
         api.create_branch(target.id, branch=target.revision, revision=first, repo_type=target.kind, exist_ok=True)
+
+
+def _restrict(api: "HfApi", target: Target, new: bool, sleep: Callable[[float], None]) -> None:
+    """Let the owners of a repository grant access manually; if that is refused, delete a new repository while it is empty.
+
+    Raises:
+        HubError: The Hub refused; the message has the state of the repository and what to do.
+    """
+    setting = partial(api.update_repo_settings, target.id, gated="manual", repo_type=target.kind)
+    try:
+        call(target, setting, sleep=sleep)
+    except HubError as error:
+        left = "No file was sent."
+        if new:  # Created by this call, which is repeated only before the repository exists.
+            left = (
+                "No file was sent, and the new repository was deleted again."
+                if _delete_empty(api, target, sleep)
+                else "No file was sent, but the new repository could not be deleted: delete it on the Hub."
+            )
+        raise HubError(
+            f"{target}: requests for access could not be switched on: {str(error).removeprefix(f'{target}: ')} {left} "
+            "Ask an owner to run this command, or give --private in place of --gated."
+        ) from None
+
+
+def _delete_empty(api: "HfApi", target: Target, sleep: Callable[[float], None]) -> bool:
+    """Delete a repository without files, and return whether that succeeded."""
+
+    def delete() -> bool:
+        if set(api.list_repo_files(target.id, repo_type=target.kind)) - {INITIAL}:
+            return False
+        api.delete_repo(target.id, repo_type=target.kind, missing_ok=True)
+        return True
+
+    try:
+        return call(target, delete, sleep=sleep)
+    except HubError:
+        return False
 
 
 def _digest(content: Content, algorithm: str, head: bytes) -> str:

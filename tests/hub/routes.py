@@ -59,6 +59,16 @@ def create(request):
     return Answer({"url": url, "name": name, "id": "1"})
 
 
+@route("DELETE", "/api/repos/delete")
+def delete(request):
+    asked = request.json
+    kind, name = asked.get("type", "model"), f"{asked.get('organization') or request.known().name}/{asked['name']}"
+    request.owner(name)
+    request.store.repository(kind, name)
+    del request.store.repositories[kind, name]
+    return Answer({})
+
+
 @route("GET", API + r"(?:/revision/(?P<revision>[^/]+))?")
 def info(request, kind, name, revision):
     repository = request.visible(kind, name)

@@ -108,3 +108,26 @@ def test_open_repository_is_restricted_first(hub, client, prepared, gate):
     assert repository.gated == "manual" and any(path.startswith("data/") for path in repository.files())
     send("tmed2")
     assert b"extra_gated_prompt" in repository.files()["README.md"], "it is still gated, so the questions remain"
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_repository_that_cannot_be_restricted_is_not_left_behind(hub, client, capsys, exists):
+    if exists:
+        hub.store.put("dataset", "org/tmed2", {"README.md": b"# TMED-2"})
+    hub.faults.add("PUT .*/settings", status=403)
+    line = ["publish", "datasets", "tmed2", "--namespace", "org", "--gated", "--yes"]
+    assert main(line) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "dataset org/tmed2: requests for access could not be switched on" in said and "HTTP 403" in said
+    assert "No file was sent" in said and "give --private" in said and ("deleted again" in said) != exists
+    assert len(hub.store.repositories) == exists
+    if exists:
+        assert set(hub.store.repository("dataset", "org/tmed2").files()) == {".gitattributes", "README.md"}
+    assert main(line) == 0 and hub.store.repository("dataset", "org/tmed2").gated == "manual"
+
+
+def test_repository_that_cannot_be_deleted_is_named(hub, client, capsys):
+    hub.faults.add("PUT .*/settings", status=403)
+    hub.faults.add("DELETE /api/repos", status=403)
+    assert main(["publish", "datasets", "tmed2", "--namespace", "org", "--gated", "--yes"]) == 1
+    assert "could not be deleted: delete it on the Hub" in " ".join(capsys.readouterr().out.split())
