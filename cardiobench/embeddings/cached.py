@@ -48,8 +48,9 @@ class CachedStore:
 
     @property
     def model(self) -> str:
-        """Name of the model."""
-        return str(self.facts.get("model") or self.folder.parents[1].name.replace("__", "/"))
+        """Name of the model; for a local one the name under which it was encoded first."""
+        name = self.folder.parents[1].name
+        return str(self.facts.get("model") or (name if self.facts.get("local") else name.replace("__", "/")))
 
     @property
     def dataset(self) -> str:

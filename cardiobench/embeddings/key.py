@@ -23,13 +23,17 @@ def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
 
     Components of this package count by their versions, the user's own by their code and the values that they hold, and
     model files by their content, so a commit without a new version changes nothing. Versions of libraries do not count.
+    A local model is its content, so it is not encoded again under another name, in another folder or file.
     """
     name = source.spec.name
     if model.vectors:
         return {"model": model.name, **model.vectors.key(name), "dataset": name, "dtype": model.dtype_name}
+    weights: dict[str, str] | list[str] = dict(model.weight_files)
+    if model.local and len(weights) == 1:
+        weights = list(model.weight_files.values())
     return {
-        "model": model.name,
-        "weights": dict(model.weight_files) or model.revision,
+        **({"local": True} if model.local else {"model": model.name}),
+        "weights": weights or model.revision,
         "configuration": dict(model.configuration),
         "preprocessing": dict(model.preprocessing),
         "sampling_rate": sampling_rate(model.encoder),

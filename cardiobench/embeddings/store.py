@@ -160,7 +160,8 @@ class EmbeddingStore:
             root: Folder of all stores.
             model: Name of the model.
             dataset: Name of the dataset.
-            key: Everything that may change the embeddings, as JSON values.
+            key: Everything that may change the embeddings, as JSON values. With `local`, a store under another name of the
+                model is used if there is none under this one.
             generation: Number of earlier stores with this key that are no longer used.
             media: Column of the recordings, whose decoders are recorded in the shards.
             pooling: Pooling of the vectors of a recording, recorded in the shards for export.
@@ -169,6 +170,8 @@ class EmbeddingStore:
         text = json.dumps(full, sort_keys=True, indent=2, ensure_ascii=False)
         self.key = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.folder = Path(root) / folder_name(model) / dataset / self.key
+        if key.get("local") and not self.folder.exists():  # The model may have had another name.
+            self.folder = min(Path(root).glob(f"*/{dataset}/{self.key}"), default=self.folder)
         self.generation, self.media, self.pooling = generation, media, pooling
         self.damaged: list[Path] = []
         self.library_sets: list[dict[str, str]] = []

@@ -240,8 +240,11 @@ def display_name(name: str) -> str:
 
 
 def distinct_models(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of requested models without further spellings of the same local model."""
-    return tuple({local_path(name) or name: name for name in reversed(list(names))}.values())[::-1]
+    """Return the first spelling of each requested model, in order; a local model is one whatever the spelling."""
+    spellings: dict[Path | str, str] = {}
+    for name in names:
+        spellings.setdefault(local_path(name) or name, name)
+    return tuple(spellings.values())
 
 
 def package_files(name: str, package: str, weights: Sequence[str]) -> ModelFiles:

@@ -312,7 +312,8 @@ def load_models(
 ) -> Iterator[tuple[LoadedModel, Sequence[BaseProtocol], dict[str, OpenDataset]]]:
     """Load the models of a run with each of their poolings, recording failures.
 
-    A pooling that a model does not offer is recorded as not applicable, and its other poolings continue.
+    A pooling that a model does not offer is recorded as not applicable, and its other poolings continue. Of local models
+    with the same weights and settings only the first is evaluated.
 
     Args:
         request: Resolved request.
@@ -329,6 +330,7 @@ def load_models(
     config, profile = request.config, find_profile(request.config.profile)
     refusals: list[NotApplicable] = []
     loaded = 0
+    contents: dict[tuple[str, str], str] = {}  # Identity of a local model -> its first name in the request.
     for name in config.models:
         datasets = datasets_of(name, request.modalities, request.datasets, config.shard)
         if not (datasets or without_data):
@@ -346,8 +348,16 @@ def load_models(
                     continue
                 if model.setting not in settings:
                     settings.add(model.setting)
-                    context.summary.loaded[name] = model.name, tuple(model.modalities)
                     loaded += 1
+                    first = contents.setdefault((model.revision, model.setting), name) if model.local else name
+                    if first != name:
+                        context.summary.loaded[name] = context.summary.loaded[first]
+                        context.console.print(
+                            f"! {name} has the same weights and settings as {first}, so it is the same model. It is "
+                            f"evaluated once, as {context.summary.loaded[first][0]}."
+                        )
+                        continue
+                    context.summary.loaded[name] = model.name, tuple(model.modalities)
                     yield (
                         profile.with_warning(model, variant),
                         protocols_of(model, chosen, request.tasks, context),

@@ -92,7 +92,8 @@ def test_local_model_is_named_by_its_folder_and_identified_by_its_content(tmp_pa
     first, *others = map(load_model, map(str, spellings))
     assert first.name == "vit" and first.facts["local"] and len(first.revision) == 12
     assert all(one.facts == first.facts for one in others)
-    assert distinct_models(["./vit", str(folder), "org/vit", "../b/vit"]) == ("./vit", "org/vit", "../b/vit")
+    assert distinct_models(["./vit", "org/vit", str(folder), "../b/vit"]) == ("./vit", "org/vit", "../b/vit")
+    assert distinct_models(["../link", "org/vit", "vit/"]) == ("../link", "org/vit")
     settings = json.loads((tmp_path / "b" / "vit" / "config.json").read_text())
     (tmp_path / "b" / "vit" / "config.json").write_text(json.dumps(settings, indent=7))
     changed = load_model("../b/vit")

@@ -1,10 +1,13 @@
 """Test runs of local models: one name and one set of vectors for each content, whatever the spelling of the folder."""
 
 import json
+import shutil
 
 import pytest
 
 from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
+from cardiobench.embeddings.cached import find_stores
 from cardiobench.report.evaluation import EvaluationResults
 from cardiobench.results.collect import collect
 from cardiobench.runner.run import run
@@ -29,7 +32,8 @@ def evaluate(tmp_path, monkeypatch):
                 seen_in_pretraining=("none",),
                 resamples=100,
                 jobs=1,
-            )
+            ),
+            console=Console(),
         )
 
     return run_of
@@ -57,3 +61,24 @@ def test_local_models_are_their_content(evaluate, tmp_path):
     assert set(shown.compare(resamples=50)[["model", "other"]].to_numpy().ravel()) == names
     report = (tmp_path / "results" / "report.md").read_text()
     assert str(tmp_path) not in report and all(name.replace("@", "&#64;") in report for name in names)
+
+
+def test_renamed_copy_is_not_encoded_again(evaluate, tmp_path):
+    first = tiny_timm(tmp_path / "net")
+    evaluate(first)
+    stores = sorted((tmp_path / "cache" / "embeddings").glob("*/*/*/*"))
+    shutil.copytree(first, tmp_path / "other" / "my__copy")
+    copied = evaluate("other/my__copy")
+    assert [one.model["name"] for one in copied.results] == ["my__copy"]
+    assert sorted((tmp_path / "cache" / "embeddings").glob("*/*/*/*")) == stores
+    (store,) = find_stores(tmp_path / "cache")
+    assert store.model == "net" and not store.problems() and len(store.stamps())
+
+
+def test_folders_with_the_same_content_are_one_model(evaluate, tmp_path, capsys):
+    first = tiny_timm(tmp_path / "net")
+    shutil.copytree(first, tmp_path / "copy")
+    summary = evaluate(first, "copy")
+    assert [one.model["name"] for one in summary.results] == ["net"] and not summary.no_result
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"copy has the same weights and settings as {first}" in said and "evaluated once, as net" in said
