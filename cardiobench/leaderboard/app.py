@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 TITLE = "CardioBench leaderboard"
 TALL = 640
 """Height of the overview in pixels: ten rows of two lines fit a screen of 1280 x 900."""
-LEAD = (
-    "A place is a range, because models that are close cannot be told apart. Brackets are 95 % intervals over patients."
-)
+LEAD = f"A place is a range, because models can be close. {LETTERS} Brackets are 95 % intervals over patients."
 GUIDE = (
     "There is one board per condition, best first. "
     f"{UNPAIRED}\n\n"

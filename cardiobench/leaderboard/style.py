@@ -22,6 +22,7 @@ CSS = """
 #more-filters:not(.cb-open){display:none}
 #switches{gap:.5rem;align-self:center}
 #filters .secondary-wrap input{text-overflow:ellipsis;padding-right:1.6rem}
+@media (max-width:900px){#filters .secondary-wrap input{padding-right:.9rem;margin-left:0}#filters .wrap-inner{padding-left:.3rem}}
 #overview :is(.header-cell,.body-cell,td,.cell-wrap span){font-size:13px;line-height:1.35}
 #overview .header-cell span{font-size:12px}
 #overview .body-cell:not(.cell-solo):nth-child(2) span{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:4;overflow:hidden}
@@ -33,7 +34,7 @@ CSS = """
 #heat td[style]{color:var(--cell)}
 #heat thead th{font-weight:600;text-align:left;vertical-align:bottom}
 #heat .cb-tasks span{writing-mode:vertical-rl;transform:rotate(180deg)}
-#heat tbody th{text-align:left;max-width:24rem;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+#heat tbody th{text-align:left;max-width:24rem;overflow-wrap:anywhere;line-height:1.3}
 .cb-heat p{margin:.2rem 0}
 .cb-scroll{overflow:auto;max-height:640px;margin-top:.4rem}
 button[role=tab].selected{color:var(--body-text-color)!important}

@@ -130,5 +130,7 @@ def test_weights_and_configuration_count_by_content(tmp_path):
 def test_local_models_are_identified_without_a_name(models, tmp_path):
     folder = tiny_siglip(tmp_path / "siglip")
     renamed = folder.rename(tmp_path / "another")
-    assert embedding_key(load_model(str(renamed)), dataset("camus")) == embedding_key(models["siglip"], dataset("camus"))
+    assert embedding_key(load_model(str(renamed)), dataset("camus")) == embedding_key(
+        models["siglip"], dataset("camus")
+    )
     assert embedding_key(models["pixel-motion"], dataset("camus"))["model"] == "cardiobench/pixel-motion"
