@@ -58,13 +58,13 @@ def found(source):
 # ---- Real records -----------------------------------------------------------------------------------------------------
 
 
-def test_real_georgia_records(shared):
+def test_real_georgia_records(samples):
     """Check ages, sexes, codes and first stored samples of three headers, read by hand."""
-    raw = shared / "data" / "samples" / "cinc2021"
-    with pytest.raises(MissingData, match="train 9 of 7251, validation 1 of 1039, test 1 of 2054"):
+    raw = samples
+    with pytest.raises(MissingData, match="train 4 of 7251, validation 1 of 1039, test 1 of 2054"):
         open_dataset("georgia", raw)
     source = opened(raw)
-    assert len(source.frame) == 11 and source.frame["sex"].value_counts().to_dict() == {"M": 8, "F": 3}
+    assert source.frame["sex"].tolist() == ["M", "M", "M", "F", "M", "M"]
     by_hand = {
         "E07500": ("M", 78, "67741000119109,426177001", "no CD", [-68, -58, 9, 63, -39, -24, 156, 97, -146, -68, -48, -156]),
         "E07507": ("F", 68, "428750005,111975006", "no CD", [19, 92, 73, -56, -26, 82, -14, -19, 19, 0, -24, -29]),
@@ -83,11 +83,10 @@ def test_real_georgia_records(shared):
     assert not by_hand
 
 
-def test_real_ptb_xl_copies(shared):
-    """Check records of another source of the Challenge with the unit `mv` in lower case, against the header of HR06002."""
-    folder = shared / "data" / "samples" / "cinc2021" / "training" / "ptb-xl"
+def test_real_ptb_xl_copy(samples):
+    """Check a record of another source of the Challenge, with the unit `mv` in lower case, against its header."""
+    folder = samples / "cinc2021"
     rows = {row["id"]: row for row in cinc.analysis_rows(folder, folder, re.compile(r"HR\d+"))}
-    assert len(rows) == 5
     row = rows["HR06002"]
     assert (row["sex"], row["age"], row["dx"]) == ("M", 29.0, "426177001,426783006,713426002")
     assert (row["cd"], row["cd_paper"], row["af"]) == ("CD", "CD", "no AF")
@@ -96,13 +95,13 @@ def test_real_ptb_xl_copies(shared):
     np.testing.assert_allclose(ecg.signal[0] * 1000, first, atol=1e-3)
 
 
-def test_card_counts_match_the_challenge(shared):
+def test_card_counts_match_the_challenge(samples):
     """Check that the statement counts in the official table, summed over the codes of a set, match the cards."""
     import pandas as pd
 
     from cardiobench.data.ecg_labels import CODE_SETS, snomed_names
 
-    folder = shared / "data" / "samples" / "cinc2021_dx_mapping"
+    folder = samples / "cinc2021_dx_mapping"
     tables = [
         pd.read_csv(folder / f"dx_mapping_{part}.csv", dtype={"SNOMEDCTCode": str}) for part in ("scored", "unscored")
     ]
@@ -347,10 +346,10 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
 # ---- The classes that the Challenge scores -----------------------------------------------------------------------------
 
 
-def test_scored_classes_match_the_challenge(shared):
+def test_scored_classes_match_the_challenge(samples):
     """Check the official table: 30 codes in 26 classes, and the counts of ten of them by source."""
     table = pd.read_csv(
-        shared / "data" / "samples" / "cinc2021_dx_mapping" / "dx_mapping_scored.csv", dtype={"SNOMEDCTCode": str}
+        samples / "cinc2021_dx_mapping" / "dx_mapping_scored.csv", dtype={"SNOMEDCTCode": str}
     )
     codes = [code for every in cinc_classes.CODES.values() for code in every]
     assert sorted(codes) == sorted(table["SNOMEDCTCode"]) and len(cinc_classes.CODES) == 26

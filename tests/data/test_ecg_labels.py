@@ -55,9 +55,9 @@ def test_scp():
     assert fibrillation({"AFIB"}, "scp", "paper") is None and fibrillation({"SR"}, "scp", "paper") is None
 
 
-def test_corrected_scp_set_is_the_superclass_of_the_release(shared):
+def test_corrected_scp_set_is_the_superclass_of_the_release(samples):
     """Check the CD statements: exactly those whose `diagnostic_class` is CD in the release's table."""
-    table = pd.read_csv(shared / "data" / "samples" / "ptb-xl" / "scp_statements.csv", index_col=0)
+    table = pd.read_csv(samples / "ptb-xl" / "scp_statements.csv", index_col=0)
     assert CODE_SETS["scp"]["corrected"].conduction == set(table.index[table["diagnostic_class"] == "CD"])
     assert CODE_SETS["scp"]["corrected"].conduction - CODE_SETS["scp"]["paper"].conduction == {"LPFB"}
 

@@ -5,18 +5,19 @@ import re
 import pytest
 
 from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog
 from cardiobench.runner.run import run
 
 
 @pytest.mark.slow
-def test_table_of_real_records_is_reproduced_by_a_run(root, shared, tmp_path):
+def test_table_of_real_records_is_reproduced_by_a_run(root, tmp_path):
     """Check scores and floors of the quick baseline; three decimals allow for other BLAS kernels."""
     lines = re.findall(r"^\| `(ptb_xl/\w+)` \| ecg-morphology \| (\w+) \| ([\d.]+) .*? \| ([\d.]+) \| ([\d.]+) \|$", (root / "docs/results.md").read_text(encoding="utf-8"), re.M)  # fmt: skip
     config = RunConfig(
         models=("cardiobench/ecg-morphology",),
         tasks=("ptb_xl/super", "ptb_xl/rhythm"),
         protocols=("probe", "knn"),
-        data_dir=shared / "data" / "samples" / "ptb-xl",
+        data_dir=catalog.dataset_folder("ptb_xl_sample") / "data",
         output_dir=tmp_path / "results",
         cache_dir=tmp_path / "cache",
         allow_missing=True,

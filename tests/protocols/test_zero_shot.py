@@ -15,8 +15,8 @@ from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
 
 @pytest.mark.parametrize("case", ["ef1", "ef16", "ef20", "ivsd16", "lvidd16"])
-def test_numeric_rules_equal_the_published_code(shared, case):
-    golden = np.load(shared / "golden" / "models" / "prep_regression_decode_A.npz")
+def test_numeric_rules_equal_the_published_code(root, case):
+    golden = np.load(root / "tests" / "golden" / "models" / "prep_regression_decode.npz")
     similarity, values = golden[f"{case}/similarity"], golden[f"{case}/values"]
     assert per_frame_median(similarity, values) == pytest.approx(
         float(golden[f"{case}/cardiobench_per_frame_median"]), abs=1e-4

@@ -64,8 +64,8 @@ def test_georgia_is_read_by_wfdb_and_by_scipy(georgia):
         assert float(facts["Age"]) == truth.age
 
 
-def test_headers_look_like_those_of_the_release(georgia, shared):
-    path = shared / "data" / "samples" / "cinc2021" / "training" / "georgia" / "E07500.hea"
+def test_headers_look_like_those_of_the_release(georgia, samples):
+    path = samples / "georgia" / "E07500.hea"
     ours, theirs = (georgia / "g1" / "E00001.hea").read_text().splitlines(), path.read_text().splitlines()
     assert ours[0].split()[1:] == theirs[0].split()[1:]
     for our, their in zip(ours[1:13], theirs[1:13], strict=True):
@@ -89,9 +89,9 @@ def test_only_chapman_labels_fibrillation_and_only_ningbo_complete_block(chapman
     assert not codes["chapman_shaoxing"] & {"713427006", "733534002"}
 
 
-def test_code15_parts_hold_the_exams_of_the_table(exams, shared):
+def test_code15_parts_hold_the_exams_of_the_table(exams, samples):
     table = pd.read_csv(exams / "exams.csv")
-    real = pd.read_csv(shared / "data" / "samples" / "code15" / "exams_sample10.csv")
+    real = pd.read_csv(samples / "code15" / "exams_sample10.csv")
     assert list(table.columns) == list(real.columns)
     assert table["exam_id"].is_unique
     truths = dict(zip(table["exam_id"], (record.truth for record in ecg_patients(15, 3)), strict=True))

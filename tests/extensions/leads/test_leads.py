@@ -348,11 +348,11 @@ def test_twelve_lead_models_get_zeros_for_missing_leads(single):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tasks", ["ptb_xl_sample/cd", "ptb_xl/cd"])
-def test_twelve_two_and_one_lead_of_real_ecgs(tmp_path, request, tasks):
-    """Check the baselines on the bundled ECGs, and on records of the release if available."""
+def test_twelve_two_and_one_lead_of_real_ecgs(tmp_path, tasks):
+    """Check the baselines on the bundled ECGs, and on records of the release."""
     more = {"limit": 60}
     if "sample" not in tasks:
-        more |= {"data_dir": request.getfixturevalue("shared") / "data" / "samples" / "ptb-xl", "allow_missing": True}
+        more |= {"data_dir": catalog.dataset_folder("ptb_xl_sample") / "data", "allow_missing": True}
     models = ("cardiobench/minirocket", "cardiobench/ecg-morphology")
     for conditions in ((), "leads=I,II", "leads=I"):
         summary = run(settings(tmp_path, models=models, tasks=(tasks,), conditions=conditions, resamples=200, **more))

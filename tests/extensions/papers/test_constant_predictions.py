@@ -32,6 +32,7 @@ def percent(task, answer, truth):
         ("segrwma/rwma_a2c", 47.83, 7.69),
         ("segrwma/rwma_a3c", 48.00, 7.14),
         ("segrwma/rwma_a4c", 48.15, 6.67),
+        ("tmed2/as", 17.36, 44.13),
     ],
 )
 def test_constant_answers_score_as_published(task, negative, positive):

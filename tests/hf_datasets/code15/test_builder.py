@@ -59,30 +59,29 @@ def opened(raw):
     return open_dataset("code15", raw, allow_missing=True)
 
 
-def test_real_exams(shared, tmp_path):
-    """Compare ten real exams with three lines of the release's table, read by hand, and with h5py."""
-    sample = shared / "data" / "samples" / "code15"
+def test_real_exams(samples, tmp_path):
+    """Compare two real exams with their lines of the release's table, read by hand, and with h5py."""
+    sample = samples / "code15"
     table = pd.read_csv(sample / "exams_sample10.csv").assign(trace_file="exams_part0.hdf5")
-    table.to_csv(tmp_path / "exams.csv", index=False)
+    table[table["exam_id"].isin((438277, 1594286))].to_csv(tmp_path / "exams.csv", index=False)
     shutil.copyfile(sample / "exams_part0_DERIVED.hdf5", tmp_path / "exams_part0.hdf5")
     source = opened(tmp_path)
     frame = source.frame.set_index("id")
     columns = ["patient_id", "sex", "age", "dx", "cd", "af"]
     assert frame.loc["438277", columns].tolist() == ["185323", "M", 46, "1dAVb", "CD", "no AF"]
     assert frame.loc["1594286", columns].tolist() == ["1599228", "F", 68, "RBBB", "CD", "no AF"]
-    assert frame.loc["2657522", columns].tolist() == ["1266252", "M", 35, "SB", "no CD", "no AF"]
     assert source.table.missing == () and not any(source.table.excluded.values())
     lengths = []
     with h5py.File(tmp_path / "exams_part0.hdf5") as file:
-        for number in range(10):
+        for number in range(2):
             ecg = source.recording(number)
             assert str(file["exam_id"][number]) == source.frame["id"][number] and ecg.fs == 400
             lengths.append(len(ecg.signal))
             before = (4096 - lengths[-1]) // 2
             np.testing.assert_array_equal(ecg.signal, file["tracings"][number, before : before + lengths[-1]])
-    assert lengths == [2934, 2934, 4096, 4096, 2934, 2934, 4096, 2934, 2934, 4096]
+    assert lengths == [2934, 4096]
     # Einthoven's law holds between the leads (III = II - I, aVF = II - I / 2), which confirms their order.
-    signal = source.recording(2).signal
+    signal = source.recording(1).signal
     np.testing.assert_allclose(signal[:, 2], signal[:, 1] - signal[:, 0], atol=0.05)
     np.testing.assert_allclose(signal[:, 5], signal[:, 1] - signal[:, 0] / 2, atol=0.05)
 

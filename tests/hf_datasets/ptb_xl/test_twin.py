@@ -23,8 +23,8 @@ def table(raw):
     return pd.read_csv(raw / "ptbxl_database.csv")
 
 
-def test_tables_have_the_columns_of_the_release(raw, table, shared):
-    real = shared / "data" / "samples" / "ptb-xl"
+def test_tables_have_the_columns_of_the_release(raw, table, samples):
+    real = samples / "ptb-xl"
     assert list(table.columns) == list(pd.read_csv(real / "ptbxl_database.csv").columns)
     ours, theirs = (pd.read_csv(folder / "scp_statements.csv", index_col=0) for folder in (raw, real))
     assert list(ours.columns) == list(theirs.columns)
@@ -32,10 +32,10 @@ def test_tables_have_the_columns_of_the_release(raw, table, shared):
     pd.testing.assert_frame_equal(ours[facts], theirs.loc[ours.index, facts])
 
 
-def test_headers_look_like_those_of_the_release(raw, shared):
+def test_headers_look_like_those_of_the_release(raw, samples):
     for record in ("records100/00000/00001_lr.hea", "records500/00000/00001_hr.hea"):
         ours = (raw / record).read_text().splitlines()
-        theirs = (shared / "data" / "samples" / "ptb-xl" / record).read_text().splitlines()
+        theirs = (samples / "ptb-xl" / record).read_text().splitlines()
         assert ours[0] == theirs[0]
         for our, their in zip(ours[1:-1], theirs[1:], strict=True):
             # Compare all fields except first sample and checksum, which depend on the signal.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data import catalog
 from cardiobench.data.media.ecg_beats import BEFORE, FS, clean, find_beats, median, r_peaks, zero_phase
 from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import Ecg
@@ -189,11 +190,11 @@ CD = {"1AVB", "2AVB", "3AVB", "CRBBB", "IRBBB", "CLBBB", "ILBBB", "LAFB", "LPFB"
 
 
 @pytest.fixture(scope="module")
-def real(shared):
-    """Return signals at 100 Hz, labels of conduction disturbance, and patients of 400 PTB-XL records."""
+def real():
+    """Return signals at 100 Hz, labels of conduction disturbance, and patients of the 393 bundled PTB-XL records."""
     import wfdb
 
-    folder = shared / "data" / "samples" / "ptb-xl"
+    folder = catalog.dataset_folder("ptb_xl_sample") / "data"
     table = pd.read_csv(folder / "ptbxl_database.csv")
     signals = [wfdb.rdsamp(str(folder / name))[0].astype(np.float32) for name in table["filename_lr"]]
     labels = np.array([bool(CD & set(ast.literal_eval(codes))) for codes in table["scp_codes"]])
