@@ -348,9 +348,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
 
 def test_scored_classes_match_the_challenge(samples):
     """Check the official table: 30 codes in 26 classes, and the counts of ten of them by source."""
-    table = pd.read_csv(
-        samples / "cinc2021_dx_mapping" / "dx_mapping_scored.csv", dtype={"SNOMEDCTCode": str}
-    )
+    table = pd.read_csv(samples / "cinc2021_dx_mapping" / "dx_mapping_scored.csv", dtype={"SNOMEDCTCode": str})
     codes = [code for every in cinc_classes.CODES.values() for code in every]
     assert sorted(codes) == sorted(table["SNOMEDCTCode"]) and len(cinc_classes.CODES) == 26
     merged = table["Notes"].dropna().str.findall(r"\d{6,}").map(frozenset)
