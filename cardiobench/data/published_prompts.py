@@ -1,18 +1,17 @@
-"""Prompts of arXiv:2510.00520, read from a clone of its repository because they have no licence.
+"""Prompts of arXiv:2510.00520 and of MERL (arXiv:2403.06659), read from clones of their repositories.
 
-`merl_prompts.py` reads a clone of MERL's repository.
-
-The files are Python code; literals are parsed without running the code.
+Those of the first have no licence, and none are part of this package. Files of Python code are parsed for literals without
+running them.
 """
 
 import ast
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import BadData
-from cardiobench.data import merl_prompts
 
 FILES = ("src/prompts.py", "src/regression.py")
 VERSION = "arXiv:2510.00520, released code"
@@ -26,11 +25,27 @@ _CLASSES: Mapping[str, Mapping[str, str]] = {
 }
 _MEASUREMENTS = ("lvidd", "ivsd", "lvpwd")
 
+MERL_FILE = "zeroshot/CKEPE_prompt.json"
+MERL_VERSION = "MERL, zeroshot/CKEPE_prompt.json"
+PTB_XL = ("super", "sub", "diag", "form", "rhythm", "all")
+# Classes of CPSC2018 -> names in MERL's table of the test set.
+NINE = {
+    "NSR": "NORM",
+    "AF": "AFIB",
+    "IAVB": "1AVB",
+    "LBBB": "CLBBB",
+    "RBBB": "CRBBB",
+    "PAC": "PAC",
+    "PVC": "VPC",
+    "STD": "STD",
+    "STE": "STE",
+}
+
 
 def clone_files(folder: Path) -> list[Path]:
     """Return the files of a clone that contain prompts; raises `BadData` if the folder is not a clone."""
-    if (folder / merl_prompts.FILE).is_file():
-        return [folder / merl_prompts.FILE]
+    if (folder / MERL_FILE).is_file():
+        return [folder / MERL_FILE]
     files = [folder / name for name in FILES]
     missing = [name for name, file in zip(FILES, files, strict=True) if not file.is_file()]
     if missing:
@@ -51,8 +66,8 @@ def read_clone(folder: Path) -> Mapping[str, Any]:
     Raises:
         BadData: The folder is not a clone, or its files have a different format.
     """
-    if (folder / merl_prompts.FILE).is_file():
-        return merl_prompts.read_merl(folder)
+    if (folder / MERL_FILE).is_file():
+        return read_merl(folder)
     literals: dict[str, Any] = {}
     for file in clone_files(folder):
         literals |= _literals(file)
@@ -101,3 +116,25 @@ def _literals(file: Path) -> dict[str, Any]:
                 except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                     continue  # Expressions are not prompts.
     return found
+
+
+def read_merl(folder: Path) -> Mapping[str, Any]:
+    """Return the prompts of the tasks evaluated by MERL in the form of `prompts.json`, one per class.
+
+    MERL's names are those of PTB-XL without trailing underscores.
+
+    Raises:
+        BadData: The file has a different format.
+    """
+    path = folder / MERL_FILE
+    try:
+        sentences = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(sentences, dict) or not all(isinstance(text, str) for text in sentences.values()):
+            raise ValueError("expected one sentence under each name")
+        nine = {label: [sentences[name]] for label, name in NINE.items()}
+    except (ValueError, OSError, RecursionError, KeyError) as error:
+        raise BadData(
+            f"{path} does not have the format of the release ({error}). Clone the repository again."
+        ) from None
+    of_ptb_xl = {name: [text] for key, text in sentences.items() for name in (key, f"{key}_", f"_{key}")}
+    return {"version": MERL_VERSION, "nine": nine, **dict.fromkeys(PTB_XL, of_ptb_xl)}

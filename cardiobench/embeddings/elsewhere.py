@@ -1,13 +1,13 @@
 """Embeddings from elsewhere, presented as a model whose vectors are stored, but that cannot encode recordings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NoReturn, cast
 
 import numpy as np
+import pandas as pd
 
 from cardiobench.core.errors import BadConfig, NotApplicable
-from cardiobench.data.dataset import OpenDataset
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.embeddings.vector_files import POOLINGS
 from cardiobench.embeddings.vector_table import VectorTable
@@ -86,24 +86,23 @@ class GivenEmbeddings:
         """Return the digest of a dataset's embeddings, for the key of their store."""
         return {"given": self.table.of(dataset).digest, "given_version": VERSION}
 
-    def check_ids(self, dataset: OpenDataset, indices: np.ndarray, *, partly: bool) -> None:
+    def check_ids(self, dataset: str, needed: Sequence[str], listed: Sequence[str], *, partly: bool) -> None:
         """Refuse missing or unknown recordings.
 
         Args:
-            dataset: Dataset of the embeddings.
-            indices: Row indices that the run needs.
+            dataset: Name of the dataset of the embeddings.
+            needed: Ids of the recordings that the run needs.
+            listed: Ids of all recordings of the dataset.
             partly: Whether embeddings may be missing.
 
         Raises:
             BadData: Ids are missing or unknown; the message has the counts.
         """
-        name = dataset.spec.name
-        needed, listed = list(dataset.frame["id"].iloc[indices]), list(dataset.table.listed["id"])
-        self.table.of(name).check(needed, listed, of=name, partly=partly)
+        self.table.of(dataset).check(needed, listed, of=dataset, partly=partly)
 
-    def store(self, dataset: OpenDataset, indices: np.ndarray, store: EmbeddingStore) -> None:
-        """Store the available embeddings of some rows of a dataset."""
-        table, rows = self.table.of(dataset.spec.name), dataset.frame[["id", "fingerprint"]].iloc[indices]
+    def store(self, dataset: str, rows: pd.DataFrame, store: EmbeddingStore) -> None:
+        """Store the available embeddings of rows of a dataset, which have the columns `id` and `fingerprint`."""
+        table = self.table.of(dataset)
         places = table.places.get_indexer(rows["id"])
         here = rows[places >= 0]
         for start in range(0, len(here), SHARD):
@@ -112,10 +111,10 @@ class GivenEmbeddings:
             cost = {"reason": COST_NOT_SEEN}
             store.append(list(block["id"]), list(block["fingerprint"]), parts, libraries={}, cost=cost)
 
-    def lacking(self, dataset: OpenDataset, indices: np.ndarray) -> frozenset[str]:
-        """Return the ids of rows without an embedding."""
-        needed = dataset.frame["id"].iloc[indices]
-        return frozenset(needed[self.table.of(dataset.spec.name).places.get_indexer(needed) < 0])
+    def lacking(self, dataset: str, ids: Sequence[str]) -> frozenset[str]:
+        """Return those ids of a dataset that have no embedding."""
+        wanted = pd.Index(ids, dtype=object)
+        return frozenset(wanted[self.table.of(dataset).places.get_indexer(wanted) < 0])
 
 
 def given_model(encoder: GivenEmbeddings, pooling: str | None = None) -> LoadedModel:

@@ -11,9 +11,9 @@ from cardiobench.data.media.types import LEADS
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     import torch
 
-    from cardiobench.data.dataset import OpenDataset
     from cardiobench.data.media.types import Clip, Ecg, FrameSampling
     from cardiobench.models.cards import ModelCard
 
@@ -176,12 +176,13 @@ class GivenVectors(Protocol):
         """Return what identifies the vectors of a dataset in the key of their store."""
         ...
 
-    def check_ids(self, dataset: "OpenDataset", indices: "np.ndarray", *, partly: bool) -> None:
+    def check_ids(self, dataset: str, needed: Sequence[str], listed: Sequence[str], *, partly: bool) -> None:
         """Refuse missing or unknown recordings.
 
         Args:
-            dataset: Dataset of the vectors.
-            indices: Row indices that the run needs.
+            dataset: Name of the dataset of the vectors.
+            needed: Ids of the recordings that the run needs.
+            listed: Ids of all recordings of the dataset.
             partly: Whether vectors may be missing.
 
         Raises:
@@ -189,12 +190,12 @@ class GivenVectors(Protocol):
         """
         ...
 
-    def store(self, dataset: "OpenDataset", indices: "np.ndarray", store: Any) -> None:
-        """Store the available vectors of some rows of a dataset."""
+    def store(self, dataset: str, rows: "pd.DataFrame", store: Any) -> None:
+        """Store the available vectors of rows of a dataset, which have the columns `id` and `fingerprint`."""
         ...
 
-    def lacking(self, dataset: "OpenDataset", indices: "np.ndarray") -> frozenset[str]:
-        """Return the ids of rows without a vector."""
+    def lacking(self, dataset: str, ids: Sequence[str]) -> frozenset[str]:
+        """Return those ids of a dataset that have no vector."""
         ...
 
 

@@ -123,9 +123,10 @@ def encode_missing(
     if model.vectors:
         (plan,) = plans.values()
         if context.accelerator.is_main_process:
-            model.vectors.store(plan.dataset, plan.to_encode, plan.store)
+            rows = plan.dataset.frame[["id", "fingerprint"]].iloc[plan.to_encode]
+            model.vectors.store(plan.dataset.spec.name, rows, plan.store)
         context.accelerator.wait_for_everyone()
-        return model.vectors.lacking(plan.dataset, plan.indices)
+        return model.vectors.lacking(plan.dataset.spec.name, list(plan.dataset.frame["id"].iloc[plan.indices]))
     inputs = dataset_inputs(model, plans, context.config.seed, clean)
     count = sum(perturbation is not None for perturbation in plans)
     note = f", {count} perturbations" if count else ""

@@ -308,8 +308,9 @@ def plan_model(
         if dataset.spec.modality in model.modalities:
             plans[name] = _plan_current(model, dataset, members, context)
             if model.vectors:
-                partly = context.config.allow_missing
-                model.vectors.check_ids(plans[name].dataset, plans[name].indices, partly=partly)
+                data, partly = plans[name].dataset, context.config.allow_missing
+                needed, listed = data.frame["id"].iloc[plans[name].indices], data.table.listed["id"]
+                model.vectors.check_ids(name, list(needed), list(listed), partly=partly)
         elif len(context.config.models) == 1 and context.config.tasks:
             reason = f"the model takes {' and '.join(model.modalities)}, {name} is {dataset.spec.modality}"
             context.summary.not_applicable += [

@@ -6,8 +6,8 @@ import pytest
 
 from cardiobench.core.errors import BadData, NotApplicable
 from cardiobench.data import catalog
-from cardiobench.data.merl_prompts import NINE, VERSION
 from cardiobench.data.prompts import prompt_files, prompts
+from cardiobench.data.published_prompts import MERL_VERSION, NINE
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_every_class_of_ptb_xl_has_the_sentence_of_its_name(clone, name):
     for dataset in ("ptb_xl", "ptb_xl_500"):
         task = catalog.task(f"{dataset}/{name}")
         texts, version = prompts(task, clone)
-        assert version == VERSION
+        assert version == MERL_VERSION
         assert [texts[label] for label in task.classes] == [[f"about {label.strip('_')}"] for label in task.classes]
         assert prompt_files(task, clone) == [clone / "zeroshot" / "CKEPE_prompt.json"]
 

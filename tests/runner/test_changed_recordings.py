@@ -15,12 +15,11 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.file_state import file_state
 from cardiobench.data import catalog
-from cardiobench.data.contents import contents
 from cardiobench.data.open import open_dataset
 from cardiobench.embeddings.shard_file import to_bytes
 from cardiobench.models.load import load_model
 from cardiobench.results.paths import predictions_path
-from cardiobench.runner.content_reader import ContentReader
+from cardiobench.runner.content_reader import ContentReader, contents
 from cardiobench.runner.plan import plan_dataset
 from cardiobench.runner.run import run
 from tests.data.mixed import copy_mixed

@@ -11,9 +11,9 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols.ensemble import EnsembleProtocol
-from cardiobench.runner import members
+from cardiobench.runner import evaluate
 from cardiobench.runner.cells.recordings import Cell
-from cardiobench.runner.members import train_members
+from cardiobench.runner.evaluate import train_members
 
 
 class Squares(EnsembleProtocol):
@@ -75,7 +75,7 @@ def on_processes(count, cells, monkeypatch):
         return train_members(cells, context)
 
     monkeypatch.setattr(accelerate.utils, "gather_object", gather)
-    monkeypatch.setattr(members, "share", lambda values: values)
+    monkeypatch.setattr(evaluate, "share", lambda values: values)
     with ThreadPoolExecutor(count) as pool:
         returned = list(pool.map(process, range(count)))
     return told, returned
