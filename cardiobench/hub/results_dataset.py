@@ -40,7 +40,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cardiobench
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, UnknownName
 from cardiobench.core.foreign import MOST_BYTES, read_parquet
 from cardiobench.core.io import files_below, sha256_of_file
 from cardiobench.data import catalog
@@ -173,7 +173,11 @@ def _open_predictions(
         if result.dataset.get("local"):
             on_diff(f"left out: predictions of {result.task} {result.label}: its ids never leave this machine")
             continue
-        spec, task = catalog.spec(result.task.partition("/")[0]), catalog.task(result.task)
+        try:
+            spec, task = catalog.spec(result.task.partition("/")[0]), catalog.task(result.task)
+        except UnknownName as error:  # Then nobody knows whether its ids may be published.
+            on_diff(f"left out: predictions of {result.task} {result.label}: {error.args[0]}")
+            continue
         file = predictions.get(result.predictions_sha256)
         if file is None or not (spec.redistributable or spec.generated):
             reason = "no file here has them" if file is None else f"the ids of {spec.name} may not be published"

@@ -21,6 +21,7 @@ from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.ranks import Contest
 from cardiobench.scoring.suites import list_suites, load_suite
 from cardiobench.tasks.answers import TableAnswers, stored_refits
+from cardiobench.tasks.task import unscorable
 
 Comparable = dict[Contest, dict[str, TableAnswers]]
 Groups = dict[Contest, list[ResultEntry]]
@@ -92,6 +93,8 @@ def fixed_tables(entries: Sequence[ResultEntry], tasks: Sequence[str] = ()) -> l
     tables: dict[tuple[str, ...], list[str]] = {}
     for suite, names in [(name, suite_tasks(name)) for name in suites] or [("", tuple(tasks))]:
         for task in filter(None, map(find_task, names)):
+            if unscorable(task):
+                continue
             key = suite, catalog.modality(task), load_metric(task.metrics[0]).primary_key, task.unit
             tables.setdefault(key, []).append(task.name)
     return [tuple(sorted(names)) for names in tables.values()]
@@ -159,6 +162,9 @@ def contests(entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = 
         of_task = [file for file in files if file.predictions.task.name == key[0]]
         if len(group) + len(_elsewhere(key, groups)) + len(of_task) < 2:
             continue
+        if lacking := _lacking(key[0]):
+            left_out[(key[0],)] = f"{lacking}, so models are not compared on it"
+            continue
         same, reasons = _of_usual_units(_with_files(_read(group), of_task if key[1] == EXTERNAL else (), group))
         left_out |= {(*key, name): f"{' '.join(key)}: {name} is not compared: {why}" for name, why in reasons.items()}
         if not is_elsewhere(key):
@@ -175,6 +181,12 @@ def contests(entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = 
         tuple(left_out.values()),
         frozenset(generated | {file.predictions.task.name for file in files if file.generated}),
     )
+
+
+def _lacking(name: str) -> str:
+    """Return why results on a task cannot be compared here; empty if they can."""
+    task = find_task(name)
+    return unscorable(task) if task else ""
 
 
 Found = tuple[dict[str, TableAnswers], dict[str, str]]

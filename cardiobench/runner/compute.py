@@ -22,6 +22,7 @@ from cardiobench.runner.workers import (
     stored_bytes,
     workers_pay,
 )
+from cardiobench.tasks.task import unscorable
 
 
 class Progress(Protocol):
@@ -43,8 +44,11 @@ class Progress(Protocol):
 def applies(cell: ComputedCell[Any]) -> str:
     """Return why a cell does not apply, as far as known before anything is read; empty if it does.
 
-    A model does not apply to a target that it receives as input. A protocol may refuse the task or the model.
+    A task does not apply without its metrics, and a model not to a target that it receives as input. A protocol may refuse
+    the task or the model.
     """
+    if lacking := next(filter(None, map(unscorable, cell.tasks)), ""):
+        return lacking
     model = {"name": cell.model.name, "given": cell.model.given}
     if told := reason_given(model, [task.target for task in cell.tasks], cell.subject):
         return told

@@ -64,7 +64,11 @@ class RunHooks:
         """Use the results at the end of a run, on its main process."""
 
     def demo(self) -> Iterator[PrintedTable | str]:
-        """Yield sentences and tables that `cardiobench demo` prints before its run."""
+        """Yield sentences and tables that `cardiobench demo` prints before its run.
+
+        Raises:
+            UnknownName: A dataset, model or metric of the example is not installed; the demo then leaves it out.
+        """
         yield from ()
 
 

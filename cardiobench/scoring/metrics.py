@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from cardiobench.core.errors import BadConfig
-from cardiobench.core.registry import check_names
+from cardiobench.core.registry import check_names, look_up
 from cardiobench.metrics.load import load_metric, load_metrics
-from cardiobench.tasks.task import Task, metrics_of
+from cardiobench.tasks.task import Task, metrics_of, missing_metrics
 
 
 def narrow_metrics(task: Task, names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -26,15 +26,16 @@ def narrow_metrics(task: Task, names: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def check_metrics(tasks: Sequence[Task], names: Sequence[str]) -> None:
-    """Check names of metrics for all tasks of a run.
+    """Check names of metrics for all tasks of a run; tasks whose own metrics are not here do not apply if others do.
 
     Raises:
         UnknownName: No task has a metric of that name.
         BadConfig: The ranking metric of a task is not among the names, or two metrics of a task compute the same
             number.
     """
-    for task in tasks:
+    for task in [task for task in tasks if not missing_metrics(task)] or tasks:
         load_metrics(metrics_of(task))
+        look_up(missing_metrics(task), load_metric)
     check_names("metric of these tasks", names, {name for task in tasks for name in metrics_of(task)})
     for task in tasks:
         narrow_metrics(task, names)

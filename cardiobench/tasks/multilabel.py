@@ -119,6 +119,7 @@ class Multilabel(ClassKind):
     """Rules of a task with a separate answer for each of its classes."""
 
     answer = "labels"
+    formulas = ("classification_report",)
     link = "sigmoid"
     empty_label = True
     table = ScoredLabels

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cardiobench.core import plugins
+from cardiobench.metrics.load import list_metrics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -155,6 +156,7 @@ class TaskKind(ABC):
         empty_label: Whether an empty cell is a valid label, meaning none of the classes.
         link: Function that converts a linear output to an answer.
         frame_metrics: Metrics of single frames; empty for answers per recording.
+        formulas: Further metrics whose formulas the intervals of the scores use.
         two_classes: Whether there are exactly two classes, the last of which is positive.
         frame_label: Label of a frame; empty for answers per recording.
         hub_type: Task type on the Hub; empty if it depends on the form of the answer.
@@ -166,6 +168,7 @@ class TaskKind(ABC):
     empty_label: ClassVar[bool] = False
     link: ClassVar[Literal["identity", "softmax", "sigmoid"]] = "identity"
     frame_metrics: ClassVar[tuple[str, ...]] = ()
+    formulas: ClassVar[tuple[str, ...]] = ()
     two_classes: ClassVar[bool] = False
     frame_label: ClassVar[Literal["", "mask", "points"]] = ""
     hub_type: ClassVar[str] = ""
@@ -382,3 +385,15 @@ def task_kind(name: str) -> TaskKind:
 def metrics_of(task: Task) -> tuple[str, ...]:
     """Return the metrics of every result of a task: its own, the first of which ranks, then those of its kind."""
     return tuple(dict.fromkeys((*task.metrics, *task.rules.reports(task))))
+
+
+def missing_metrics(task: Task) -> list[str]:
+    """Return the metrics that scoring a task needs and that are not here, such as one whose folder was deleted."""
+    needed = (*metrics_of(task), *task.rules.frame_metrics, *task.rules.formulas)
+    return sorted({*needed} - {*list_metrics()})
+
+
+def unscorable(task: Task) -> str:
+    """Return that metrics of a task are not here; empty if all are."""
+    lacking = missing_metrics(task)
+    return f"{task.name} needs {' and '.join(lacking)}, not among the metrics here" if lacking else ""

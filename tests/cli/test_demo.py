@@ -8,6 +8,7 @@ from cardiobench.cli import eval as evaluation
 from cardiobench.cli.commands import demo
 from cardiobench.cli.main import main
 from cardiobench.core.console import Console
+from cardiobench.data import catalog
 from cardiobench.results.printing import PrintedTable
 from tests.hub.results import result
 
@@ -35,6 +36,20 @@ def test_extensions_print_before_the_run(tmp_path, monkeypatch, capsys):
     assert main(["demo", "--output-dir", str(tmp_path)]) == 3
     printed = capsys.readouterr().out
     assert -1 < printed.index("A sentence.") < printed.index("a table") < printed.index("$ cardiobench eval --model")
+
+
+def test_example_of_a_removed_dataset_is_left_out(tmp_path, monkeypatch, capsys):
+    def removed():
+        yield "A sentence before the dataset is read."
+        catalog.task("gone/cd")
+
+    shown = [SimpleNamespace(demo=removed), SimpleNamespace(demo=lambda: iter(["Another example."]))]
+    monkeypatch.setattr("cardiobench.runner.hooks.run_hooks", lambda: shown)
+    monkeypatch.setattr(demo, "run_quietly", lambda line, folder, console: 3)
+    assert main(["demo", "--output-dir", str(tmp_path)]) == 3
+    printed = capsys.readouterr().out
+    assert "An example is left out: no task 'gone/cd'." in printed and "before" not in printed
+    assert printed.index("Another example.") < printed.index("$ cardiobench eval --model")
 
 
 def test_table_shows_patient_results_and_the_best_generated_ones():

@@ -44,6 +44,18 @@ def test_files_are_added_and_none_is_rewritten(hub, client):
     ]
 
 
+def test_answers_of_an_unknown_dataset_are_left_out_and_its_results_are_not(hub, client):
+    told = []
+    gone = result("gone/as", generated=True)
+    pushed = push_to_dataset(
+        [gone, result()], REPOSITORY, dry_run=False, on_diff=told.append, include_rehearsals=True, predictions={}
+    )
+    assert "left out: predictions of gone/as probe: no dataset 'gone'." in told
+    assert "left out: predictions of tmed2/as probe: no file here has them" in told
+    rows = [row["task"] for table in tables(hub).values() for row in table.to_pylist()]
+    assert {*rows} == {"gone/as", "tmed2/as"} and pushed.changes
+
+
 def test_record_has_the_documented_columns_and_the_whole_result(hub, client):
     send(result(value=math.nan))
     (table,) = tables(hub).values()

@@ -9,7 +9,7 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.data import catalog
-from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.load import list_metrics, load_metric
 from cardiobench.report import ranks
 from cardiobench.report.contests import contests, ranked_results
 from cardiobench.report.markdown import write_markdown
@@ -68,6 +68,15 @@ def test_pair_without_an_interval_has_no_p_value(results):
     (row,) = ranks.pair_rows([dataclasses.replace(pair, comparison=few)])
     shown = dict(zip(ranks.PAIR_COLUMNS, row, strict=True))
     assert (shown["95 % CI"], shown["p"]) == ("none", "–")
+
+
+def test_models_are_not_compared_without_the_metric_of_a_task(results, monkeypatch):
+    """A folder of a metric can be deleted; pages of earlier results are still written."""
+    kept = [name for name in list_metrics() if name != TASK.metrics[0]]
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: kept)
+    pairs, left_out, rankings = ranks.compare_all_pairs(collect([results]).entries, tasks=[TASK.name])
+    assert pairs == rankings == []
+    assert left_out == ["phantom_echo/ef needs mae, not among the metrics here, so models are not compared on it"]
 
 
 @pytest.mark.slow

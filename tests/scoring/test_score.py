@@ -16,6 +16,7 @@ from cardiobench.results.context import ResultContext
 from cardiobench.scoring.metrics import check_metrics, metrics_of, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
+from cardiobench.tasks.task import missing_metrics, unscorable
 
 from .factories import BINARY, VALUE, VIEWS3, references, test_rows
 
@@ -151,6 +152,26 @@ def test_metrics_are_selected_but_ranking_is_required():
         check_metrics([view], ("f1_macro", "f1_macr0"))
     with pytest.raises(UnknownName, match="mae"):
         check_metrics([view], ("f1_macro", "mae"))
+
+
+def test_task_without_its_metrics_is_refused_only_if_it_is_alone(monkeypatch):
+    """A multilabel task also needs the formula behind the intervals of its classes."""
+    ef, view, findings = (catalog.task(name) for name in ("camus/ef", "camus/view", "code_test/six"))
+    left = [name for name in load.list_metrics() if name not in ("mae", "classification_report")]
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: left)
+    assert unscorable(ef) == "camus/ef needs mae, not among the metrics here"
+    assert missing_metrics(view) == missing_metrics(findings) == ["classification_report"]
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: [*left, "classification_report"])
+    check_metrics([view, ef], ())
+    monkeypatch.setattr(
+        "cardiobench.scoring.metrics.load_metric", lambda name: raised(UnknownName(f"no metric {name}"))
+    )
+    with pytest.raises(UnknownName, match="no metric mae"):
+        check_metrics([ef], ())
+
+
+def raised(error):
+    raise error
 
 
 def test_two_metrics_of_a_task_do_not_give_one_number(monkeypatch):

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -46,13 +45,20 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print examples of extensions, run the evaluation, write the report, and return the exit code."""
     from cardiobench.core.command import command
     from cardiobench.core.console import Console
+    from cardiobench.core.errors import UnknownName
     from cardiobench.data import catalog
     from cardiobench.results import formatting
     from cardiobench.runner.hooks import run_hooks
 
     folder, console = arguments.output_dir, Console()
-    for part in chain.from_iterable(hooks.demo() for hooks in run_hooks()):
-        console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
+    for hooks in run_hooks():
+        try:
+            parts = list(hooks.demo())
+        except UnknownName as error:  # Its dataset, its model or a metric was removed.
+            console.print(f"An example is left out: {error.args[0]}\n")
+            continue
+        for part in parts:
+            console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
     own = [catalog.spec(name) for name in catalog.list_datasets() if catalog.is_own(name)]
     specs = sorted(own, key=lambda spec: spec.generated)  # Real recordings first.
     tasks = [f"{spec.name}/{target}" for spec in specs for target in spec.demo]
