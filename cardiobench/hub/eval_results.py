@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
+from cardiobench.core.conditions import installed_condition, split_parts
 from cardiobench.core.errors import BadData, UnknownName
-from cardiobench.core.extensions import contributions
 from cardiobench.hub import naming, yaml_text
 from cardiobench.hub.model_index import BENCHMARK
 from cardiobench.protocols import protocol_class
@@ -40,8 +40,8 @@ def _frozen(label: str) -> bool:
 
 
 def _headline_rank(label: str) -> float:
-    protocol, *variant = label.split(".")
-    if {part.partition("=")[0] for part in variant} & contributions("conditions").keys():
+    protocol, *variant = split_parts(label)
+    if any(map(installed_condition, variant)):
         return math.inf
     try:
         rank = protocol_class(protocol).headline_rank

@@ -1,10 +1,9 @@
 """Tell conditions that can be compared with a submitted result from those that its owner only declares."""
 
 from functools import lru_cache
-from types import ModuleType
 from typing import Any
 
-from cardiobench.core import extensions
+from cardiobench.core.conditions import Condition, installed_condition, split_parts
 from cardiobench.core.errors import UnknownName
 from cardiobench.protocols import protocol_class
 from cardiobench.report.overview import find_task
@@ -28,7 +27,7 @@ def declared_conditions(result: ScoreResult) -> tuple[str, ...]:
     found = [] if result.external or _is_known(result.protocol) else [f"protocol {result.protocol}"]
     if result.external and result.variant:
         found.append(result.variant)
-    return (*found, *(label for label in _labels(result) if not _applies(result, label)))
+    return (*found, *(label for label in _labels(result) if not _comparable(result, label)))
 
 
 def contradictions(result: ScoreResult) -> list[str]:
@@ -36,40 +35,32 @@ def contradictions(result: ScoreResult) -> list[str]:
 
     A condition of the input is part of the variant, and the preprocessing states what it changed.
     """
-    labels = _labels(result)
+    labels, variant = _labels(result), split_parts(result.variant)
     problems = []
     for label in labels:
-        if not _applies(result, label):
+        if not (found := _comparable(result, label)):
             continue
-        name, _, value = label.partition("=")
-        if label not in result.variant.split("."):
+        if label not in variant:
             problems.append(f"its condition is {label}, but its variant is {result.variant!r}")
         stated: dict[str, Any] = dict(result.model.get("preprocessing") or {})
-        if (module := _module(name)) is not None and not module.states(stated, value):
+        if not found.module.states(stated, found.value):
             problems.append(f"its condition is {label}, but its preprocessing does not state what this changes")
-    for label in result.variant.split("."):
-        if label not in labels and _applies(result, label):
+    for label in variant:
+        if label not in labels and _comparable(result, label):
             problems.append(f"its variant is {result.variant!r}, but its condition is {result.input_condition!r}")
     return problems
 
 
 def _labels(result: ScoreResult) -> list[str]:
-    return list(filter(None, result.input_condition.split(".")))
+    return list(filter(None, split_parts(result.input_condition)))
 
 
-def _applies(result: ScoreResult, label: str) -> bool:
-    """Return whether an installed extension defines a condition of the input that can be compared and applies to the task."""
-    name, _, value = label.partition("=")
-    module, task = _module(name), find_task(result.task)
-    return module is not None and task is not None and bool(module.applies(task, value))
-
-
-@lru_cache(maxsize=256)
-def _module(name: str) -> ModuleType | None:
-    """Return the module of a condition of the input that can be compared; None for any other name."""
-    known = extensions.contributions("conditions")
-    module = extensions.resolve(known[name]) if name in known else None
-    return module if hasattr(module, "model") and hasattr(module, "states") else None
+def _comparable(result: ScoreResult, label: str) -> Condition | None:
+    """Return a condition of the input that an installed extension can compare and that applies to the task; None for any other."""
+    found, task = installed_condition(label), find_task(result.task)
+    if not found or not task or not found.of_input or not hasattr(found.module, "states"):
+        return None
+    return found if found.module.applies(task, found.value) else None
 
 
 @lru_cache(maxsize=256)

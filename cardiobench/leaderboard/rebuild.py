@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from cardiobench.core import extensions
+from cardiobench.core.conditions import installed_condition, split_parts
 from cardiobench.core.config import RESAMPLES, RunConfig
 from cardiobench.core.errors import BadData, UnknownName
 from cardiobench.core.io import to_plain
@@ -181,11 +181,10 @@ def has_variant(made: PredictionProtocol, task: Task, variant: str) -> bool:
 
 def _without_conditions(task: Task, variant: str) -> str:
     """Return a variant without the conditions at its end."""
-    known = extensions.contributions("conditions")
-    rest, _, last = variant.rpartition(".")
-    name, _, value = last.partition("=")
-    applies = name in known and extensions.resolve(known[name]).applies(task, value)
-    return _without_conditions(task, rest) if applies else variant
+    found = installed_condition(split_parts(variant)[-1]) if variant else None
+    if found is None or not found.module.applies(task, found.value):
+        return variant
+    return _without_conditions(task, variant.removesuffix(found.label).removesuffix("."))
 
 
 class Rebuilt(NamedTuple):

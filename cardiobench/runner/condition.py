@@ -1,42 +1,16 @@
-"""Define conditions: named changes of recordings or predictions in a run."""
+"""Conditions of a run: the named changes of recordings or predictions in its settings."""
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from types import ModuleType
+from dataclasses import replace
 
 from cardiobench.core import extensions
+from cardiobench.core.conditions import Condition, join_parts, parse_condition
 from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig, NotApplicable, first_n
 from cardiobench.core.registry import check_names
 from cardiobench.data.spec import Task
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
-
-SPELLING = re.compile(r"(\w+)(?:=([\w,+-]+))?", re.ASCII)
-"""Pattern of condition names, which become part of variants and paths."""
-
-
-@dataclass(frozen=True)
-class Condition:
-    """Condition of a run.
-
-    Attributes:
-        label: Flag value, `NAME` or `NAME=VALUE`.
-        name: Name in the manifest.
-        value: Text after `=`; empty for none.
-        module: Module named by the manifest (`Extension.conditions`).
-    """
-
-    label: str
-    name: str
-    value: str
-    module: ModuleType
-
-    @property
-    def of_input(self) -> bool:
-        """Return whether the condition changes the recordings in training and test."""
-        return hasattr(self.module, "model")
 
 
 def conditions(config: RunConfig) -> tuple[Condition, ...]:
@@ -48,15 +22,15 @@ def conditions(config: RunConfig) -> tuple[Condition, ...]:
     """
     found: dict[str, Condition] = {}
     known = extensions.contributions("conditions") if config.conditions else {}
-    check_names("condition", [spelled[1] for text in config.conditions if (spelled := SPELLING.fullmatch(text))], known)
+    spelled = {text: parse_condition(text) for text in config.conditions}
+    check_names("condition", [one.name for one in spelled.values() if one], known)
     for text in config.conditions:
         shown = f"{flag_of(RunConfig, 'conditions')} {text!r}"
-        if not (spelled := SPELLING.fullmatch(text)):
+        if not (one := spelled[text]):
             raise BadConfig(f"{shown}: expected NAME or NAME=VALUE, of letters, digits, commas, '+', '-' and '_'.")
-        name, value = spelled.groups(default="")
-        if name in found:
-            raise BadConfig(f"{shown}: '{name}' is given twice. Leave one out, or make two runs.")
-        found[name] = Condition(text, name, value, extensions.resolve(known[name]))
+        if one.name in found:
+            raise BadConfig(f"{shown}: '{one.name}' is given twice. Leave one out, or make two runs.")
+        found[one.name] = one
     return tuple(found[name] for name in sorted(found))
 
 
@@ -77,7 +51,7 @@ def under_conditions(model: LoadedModel, config: RunConfig) -> LoadedModel:
                 f"the embeddings of {model.name} were supplied, but --condition {one.label} changes the recordings to encode"
             )
         model = one.module.model(model, one.value)
-        model = replace(model, condition=".".join(filter(None, (model.condition, one.label))))
+        model = replace(model, condition=join_parts((model.condition, one.label)))
     return model
 
 

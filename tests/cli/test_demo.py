@@ -38,16 +38,18 @@ def test_extensions_print_before_the_run(tmp_path, monkeypatch, capsys):
     assert -1 < printed.index("A sentence.") < printed.index("a table") < printed.index("$ cardiobench eval --model")
 
 
-def test_example_of_a_removed_dataset_is_left_out(tmp_path, monkeypatch, capsys):
+def test_what_needs_a_removed_folder_is_left_out(tmp_path, monkeypatch, capsys):
     def removed():
         yield "A sentence before the dataset is read."
         catalog.task("gone/cd")
 
     shown = [SimpleNamespace(demo=removed), SimpleNamespace(demo=lambda: iter(["Another example."]))]
     monkeypatch.setattr("cardiobench.runner.hooks.run_hooks", lambda: shown)
+    monkeypatch.setattr("cardiobench.tasks.task.unscorable", lambda task: "why" * (task.name == "phantom_echo/ef"))
     monkeypatch.setattr(demo, "run_quietly", lambda line, folder, console: 3)
     assert main(["demo", "--output-dir", str(tmp_path)]) == 3
     printed = capsys.readouterr().out
+    assert "A task is left out: why" in printed and "phantom_echo" not in printed and "phantom_ecg/cd" in printed
     assert "An example is left out: no task 'gone/cd'." in printed and "before" not in printed
     assert printed.index("Another example.") < printed.index("$ cardiobench eval --model")
 

@@ -49,6 +49,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.data import catalog
     from cardiobench.results import formatting
     from cardiobench.runner.hooks import run_hooks
+    from cardiobench.tasks.task import unscorable
 
     folder, console = arguments.output_dir, Console()
     for hooks in run_hooks():
@@ -61,8 +62,11 @@ def execute(arguments: argparse.Namespace) -> int:
             console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
     own = [catalog.spec(name) for name in catalog.list_datasets() if catalog.is_own(name)]
     specs = sorted(own, key=lambda spec: spec.generated)  # Real recordings first.
-    tasks = [f"{spec.name}/{target}" for spec in specs for target in spec.demo]
-    line = ["--model", *MODELS, "--tasks", *tasks, "--output-dir", str(folder)]
+    tasks = [catalog.task(f"{spec.name}/{target}") for spec in specs for target in spec.demo]
+    for reason in filter(None, map(unscorable, tasks)):
+        console.print(f"A task is left out: {reason}\n")
+    names = [task.name for task in tasks if not unscorable(task)]
+    line = ["--model", *MODELS, "--tasks", *names, "--output-dir", str(folder)]
     sys.stdout.write(f"$ {command('eval', *line)}\n")
     sys.stdout.flush()
     # In this process, because another one would import the same libraries again.

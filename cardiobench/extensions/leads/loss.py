@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from cardiobench.core.conditions import join_parts, parse_condition, split_parts
 from cardiobench.core.errors import BadData
 from cardiobench.core.io import sha256_of_json, to_plain
 from cardiobench.core.versions import component_version
@@ -65,13 +66,13 @@ def _plain_labels(cells: Iterable[Cell]) -> list[str]:
 
 def split_label(label: str) -> tuple[str, LeadSet | None]:
     """Split a variant into protocol with variant and lead set; None for twelve leads."""
-    parts, asked = label.split("."), None
+    parts, asked = split_parts(label), None
     for part in parts[1:]:
-        name, _, value = part.partition("=")
-        if name == NAME and is_lead_set(value):
-            asked = parse_leads(value)
+        one = parse_condition(part)
+        if one and one.name == NAME and is_lead_set(one.value):
+            asked = parse_leads(one.value)
             parts.remove(part)
-    return ".".join(parts), asked
+    return join_parts(parts), asked
 
 
 def _lead_sets(cell: Cell, plain: str) -> list[LeadResult]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.conditions import Condition, join_parts
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.digests import text_digest
@@ -21,7 +22,7 @@ from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cells.answers import answer_recordings, save_answered
 from cardiobench.runner.cells.base import ComputedCell, TaskCell
-from cardiobench.runner.condition import Condition, conditions
+from cardiobench.runner.condition import conditions
 from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import first_patients
 
@@ -70,7 +71,7 @@ class Cell(TaskCell, ComputedCell[ScoreResult]):
     @property
     def result_variant(self) -> str:
         """Variant name in the result: protocol variant and conditions."""
-        return ".".join(filter(None, (self.variant, *(one.label for one in self.conditions))))
+        return join_parts((self.variant, *(one.label for one in self.conditions)))
 
     @property
     def stores(self) -> Sequence[EmbeddingStore]:
