@@ -10,6 +10,7 @@ import pytest
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import NotApplicable
+from cardiobench.data import catalog
 from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.runner import evaluate
 from cardiobench.runner.cells.recordings import Cell
@@ -57,7 +58,7 @@ class Trained(Cell):
 
 def cell_of(key, protocol, cached=False):
     model = SimpleNamespace(encoder=None, name="m", given=frozenset())
-    return Trained(model, protocol, RunConfig(), key, (SimpleNamespace(target="t"),), cached, "", frozenset())
+    return Trained(model, protocol, RunConfig(), key, (catalog.task("camus/ef"),), cached, "", frozenset())
 
 
 def on_processes(count, cells, monkeypatch):
