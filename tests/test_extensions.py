@@ -233,9 +233,9 @@ DATASETS = [name for name in names_in("hf_datasets") if name not in KEPT]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [0, 1], ids=["even", "odd"])
-def test_rest_works_without_datasets_and_metrics(tmp_path, first):
-    """Delete half of the datasets, and the metrics that no task needs.
+@pytest.mark.parametrize(("first", "ranking"), [(0, "mae"), (1, "dice")], ids=["even", "odd"])
+def test_rest_works_without_datasets_and_metrics(tmp_path, first, ranking):
+    """Delete half of the datasets, the metrics that no task needs, and one that ranks models.
 
     Tests that name a deleted dataset are not collected, so that no extension and no family is deleted with them.
     """
@@ -243,7 +243,7 @@ def test_rest_works_without_datasets_and_metrics(tmp_path, first):
     needed = {name for task in tasks for name in metrics_of(catalog.task(task))}
     unused = [name for name in names_in("hf_metrics") if name not in needed]
     assert {"linear_cka", "subgroup_gap"} <= {*unused}
-    run_without(tmp_path, datasets=DATASETS[first::2], metrics=unused)
+    run_without(tmp_path, datasets=DATASETS[first::2], metrics=[*unused, ranking])
 
 
 @pytest.mark.parametrize(("place", "name"), [("hf_datasets", "georgia"), ("hf_metrics", "subgroup_gap")])
