@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GroupKFold
+from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
@@ -85,6 +86,10 @@ class NearestNeighbours(PredictionProtocol):
         """Predict the test recordings from their neighbours among train and validation."""
         self.check(data.task)
         check_learnable(data, "a classifier by neighbours")
+        with threadpool_limits(1):  # Once for all searches: finding the libraries takes longer than a small search.
+            return self._predict(data)
+
+    def _predict(self, data: TaskData) -> ProtocolOutput:
         every, test = data.indices("train", "validation"), data.indices("test")
         patients = np.unique(data.patients[every])
         if len(patients) < 2:

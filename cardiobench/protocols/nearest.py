@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from cardiobench.protocols.features import UnitRows
 
@@ -39,6 +38,8 @@ GPU_WORK = 10**11  # Number of multiplications below which the transfer to a GPU
 def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str = "auto") -> np.ndarray:
     """Return positions of the nearest training vectors of each query vector, nearest first; ties by position.
 
+    Several threads do not make it faster, because blocks are small: callers limit the math libraries to one.
+
     Args:
         train: Unit vectors, m rows.
         query: Unit vectors, n rows.
@@ -55,12 +56,11 @@ def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str = "auto
     device = _device(device, len(train) * len(query) * train.features.shape[1])
     positions = np.empty((len(query), count), dtype=np.int64)
     exact = _exact(train)
-    with threadpool_limits(1):
-        for start in range(0, len(query), QUERY_ROWS):
-            rows = slice(start, min(start + QUERY_ROWS, len(query)))
-            block = query.take(rows, np.float32) * np.float32(1 / GRID)
-            candidates = _on_cpu(train, block, kept) if device == "cpu" else _on_gpu(train, block, kept, device)
-            positions[rows] = _settled(exact, query, rows, candidates)[:, :count]
+    for start in range(0, len(query), QUERY_ROWS):
+        rows = slice(start, min(start + QUERY_ROWS, len(query)))
+        block = query.take(rows, np.float32) * np.float32(1 / GRID)
+        candidates = _on_cpu(train, block, kept) if device == "cpu" else _on_gpu(train, block, kept, device)
+        positions[rows] = _settled(exact, query, rows, candidates)[:, :count]
     return positions
 
 
