@@ -1,6 +1,7 @@
 """Check that each extension, dataset, metric and family of models can be deleted with its tests, and the rest still works."""
 
 import ast
+import os
 import re
 import sys
 from itertools import combinations
@@ -24,7 +25,7 @@ from cardiobench.protocols.base import BaseProtocol
 from cardiobench.tasks.task import metrics_of
 from cardiobench.testing import check_extension
 from tests.features import FIELDS, facts, stated
-from tests.forked import clean_processes
+from tests.forked import run_python
 from tests.without_extensions import (
     KEPT,
     ROOT,
@@ -199,27 +200,13 @@ def test_deleted_sets_distinguish_every_two_parts():
         assert left == {*PARTS} - {one}
 
 
-CHECK = """
-import os, runpy, sys
-log = os.open({log!r}, os.O_WRONLY | os.O_CREAT)
-os.dup2(log, 1), os.dup2(log, 2)
-os.chdir({copy!r})
-sys.path.insert(0, {copy!r})
-sys.argv = ["rest_works", {out!r}, *{deleted!r}]
-runpy.run_module("tests.rest_works", run_name="__main__")
-"""
-
-
 def run_without(tmp_path, names=(), **left_out):
     """Check in another process that a copy of the checkout works without some folders."""
     copy = copy_without(names, tmp_path / "copy", **left_out)
     deleted = [*names, *(name for chosen in left_out.values() for name in chosen)]
-    settings = {"copy": str(copy), "out": str(tmp_path / "out"), "log": str(tmp_path / "log"), "deleted": deleted}
-    process = clean_processes().Process(target=exec, args=(CHECK.format(**settings), {}))
-    process.start()
-    process.join()
-    said = (tmp_path / "log").read_text("utf-8")
-    assert process.exitcode == 0 and "without: works" in said, said[-3000:]
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    done = run_python("-m", "tests.rest_works", tmp_path / "out", *deleted, cwd=copy, env=environment)
+    assert done.returncode == 0 and "without: works" in done.stdout, (done.stdout + done.stderr)[-3000:]
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.data.media.write import avi
+from tests.forked import run_python
 
 BLOCK = re.compile(r"<!-- (write: (?P<path>\S+)|run) -->\n```\w+\n(?P<text>.*?)```", re.S)
 
@@ -62,9 +63,7 @@ def raw(sources, tmp_path):
 def call(root, installed, where, *line):
     """Run Python outside the checkout with the installed package on its path."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), str(root)])}
-    return subprocess.run(
-        [sys.executable, *line], cwd=where, env=environment, capture_output=True, text=True, check=False
-    )
+    return run_python(*line, cwd=where, env=environment)
 
 
 RANKED = """

@@ -4,8 +4,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from itertools import repeat
 from types import SimpleNamespace
@@ -15,6 +13,7 @@ import pytest
 from cardiobench.core.errors import CardioBenchError, DiskFull
 from cardiobench.runner import processes
 from cardiobench.runner.processes import check_environment
+from tests.forked import ForkedPython
 from tests.ports import free_port
 from tests.runner.test_processes import embeddings
 
@@ -36,7 +35,7 @@ sys.exit(main(sys.argv[3:]))
 """
 
 
-def start(folder, rank: int, port: int, seconds: float, slow: float = 0) -> subprocess.Popen:
+def start(folder, rank: int, port: int, seconds: float, slow: float = 0) -> ForkedPython:
     """Start one of two processes, as a launcher without supervision would."""
     environment = {
         **os.environ,
@@ -45,8 +44,7 @@ def start(folder, rank: int, port: int, seconds: float, slow: float = 0) -> subp
     }
     line = ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "--workers", "0"]
     line += ["--batch-size", "2", "--output-dir", str(folder / "results"), "--cache-dir", str(folder / "cache")]
-    line = [sys.executable, "-c", CODE, str(seconds), str(slow), *line, "--resamples", "20"]
-    return subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return ForkedPython(["-c", CODE, seconds, slow, *line, "--resamples", "20"], env=environment)
 
 
 @pytest.mark.slow

@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from cardiobench.core.resources import PACKAGE
+from tests.forked import run_python
 
 FOLDERS = ("cardiobench", "hf_datasets", "hf_metrics", "model_cards")
 TASKS = ("phantom_echo/ef", "ptb_xl_sample/cd")
@@ -28,14 +27,12 @@ def earlier(checkout: Path, folder: Path) -> dict[str, bool]:
     """Run the constant model; return task -> whether the result was reused, and dataset -> whether all was encoded."""
     given = ("--model", "cardiobench/constant", "--tasks", *TASKS, "--protocols", "knn", "--limit", "30", "--json")
     folders = ("--output-dir", str(folder / "out"), "--cache-dir", str(folder / "cache"), "--workers", "0")
-    done = subprocess.run(
-        [sys.executable, "-m", "cardiobench.eval", *given, *folders, "--resamples", "20"],
+    done = run_python(
+        *("-m", "cardiobench.eval", *given, *folders, "--resamples", "20"),
         cwd=checkout,
         env={**os.environ, "PYTHONPATH": str(checkout)},
-        capture_output=True,
-        text=True,
-        check=True,
     )
+    assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     taken = summary["from_earlier_run"]
     found = {result["task"]: number in taken for number, result in enumerate(summary["results"])}

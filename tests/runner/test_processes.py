@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cardiobench.cli.eval import main
+from tests.forked import ForkedPython, run_python
 from tests.ports import free_port
 
 # One worker runs all these tests, so that the undisturbed run is computed once.
@@ -191,8 +192,7 @@ sys.exit(main(sys.argv[2:]))
 def test_interrupted_runs_give_the_results_of_uninterrupted_ones(one, tmp_path, sent, code, stored):
     """Stop after one shard of four recordings and three more, which are stored on SIGTERM."""
     given = [tmp_path, "--batch-size", "1", "--workers", "0"]
-    command = [sys.executable, "-c", STOPPED, int(sent), *settings(*given)]
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    done = run_python("-c", STOPPED, int(sent), *settings(*given))
     assert done.returncode == code and "Traceback" not in done.stderr
     assert sent == signal.SIGKILL or "finished results are kept. Run the same command again" in done.stderr
     assert len({name for name, _ in embeddings(tmp_path)}) == stored < len({name for name, _ in embeddings(one)})
@@ -202,8 +202,7 @@ def test_interrupted_runs_give_the_results_of_uninterrupted_ones(one, tmp_path, 
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(one, tmp_path):
-    command = [str(part) for part in (sys.executable, "-m", "cardiobench.eval", *settings(tmp_path))]
-    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    both = [ForkedPython(["-m", "cardiobench.eval", *settings(tmp_path)]) for _ in range(2)]
     for process in both:
         error = process.communicate()[1]
         assert process.returncode == 0, error

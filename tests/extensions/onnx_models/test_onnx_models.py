@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import subprocess
 import sys
 import warnings
 from importlib.util import find_spec
@@ -23,6 +22,7 @@ from cardiobench.embeddings.cost import CostMeter
 from cardiobench.models.load import load_model
 from cardiobench.runner.pretraining import ask_statement
 from tests.extensions.onnx_models.networks import constant, make, saved, weights
+from tests.forked import run_python
 
 CPU = ["CPUExecutionProvider"]
 ECG = {"fs": 100, "seconds": 10}
@@ -346,15 +346,13 @@ def test_missing_package_names_the_extra(ecg_file, monkeypatch, package):
 def test_commands_of_the_manual_run(root, tmp_path):
     page = (root / "cardiobench/extensions/onnx_models/docs.md").read_text(encoding="utf-8")
     script = page.partition("```python\n")[2].partition("```")[0]
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    written = run_python("-c", script, cwd=tmp_path)
+    assert written.returncode == 0, written.stderr
     commands = [line for line in page.splitlines() if line.startswith("cardiobench ")]
     assert len(commands) == 2
     for command in commands:
-        words = command.split()[1:]
-        done = subprocess.run(
-            [sys.executable, "-m", "cardiobench.cli", *words], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        assert "Traceback" not in done.stderr
+        done = run_python("-m", "cardiobench.cli", *command.split()[1:], cwd=tmp_path)
+        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     (result,) = (tmp_path / "results").glob("my_network.onnx/*/probe/ptb_xl_sample__cd.json")
     stamped = json.loads(result.read_text(encoding="utf-8"))
     assert stamped["model"]["preprocessing"]["library"] == "onnxruntime"
