@@ -162,9 +162,6 @@ def contests(entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = 
         of_task = [file for file in files if file.predictions.task.name == key[0]]
         if len(group) + len(_elsewhere(key, groups)) + len(of_task) < 2:
             continue
-        if lacking := _lacking(key[0]):
-            left_out[(key[0],)] = f"{lacking}, so models are not compared on it"
-            continue
         same, reasons = _of_usual_units(_with_files(_read(group), of_task if key[1] == EXTERNAL else (), group))
         left_out |= {(*key, name): f"{' '.join(key)}: {name} is not compared: {why}" for name, why in reasons.items()}
         if not is_elsewhere(key):
@@ -181,12 +178,6 @@ def contests(entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = 
         tuple(left_out.values()),
         frozenset(generated | {file.predictions.task.name for file in files if file.generated}),
     )
-
-
-def _lacking(name: str) -> str:
-    """Return why results on a task cannot be compared here; empty if they can."""
-    task = find_task(name)
-    return unscorable(task) if task else ""
 
 
 Found = tuple[dict[str, TableAnswers], dict[str, str]]
@@ -286,8 +277,10 @@ def predictions_of(entry: ResultEntry) -> TableAnswers:
     """Return the stored predictions of a result, or scores of units for masks and landmarks.
 
     Raises:
-        BadPredictions: There are no predictions next to the result.
+        BadPredictions: There are no predictions next to the result, or a metric of its task is not here.
     """
+    if reason := unscorable(catalog.task(entry.result.task)):
+        raise BadPredictions(f"{reason}.")
     if entry.predictions is None:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Repeat the run that created it.")
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)

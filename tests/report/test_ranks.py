@@ -76,7 +76,8 @@ def test_models_are_not_compared_without_the_metric_of_a_task(results, monkeypat
     monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: kept)
     pairs, left_out, rankings = ranks.compare_all_pairs(collect([results]).entries, tasks=[TASK.name])
     assert pairs == rankings == []
-    assert left_out == ["phantom_echo/ef needs mae, not among the metrics here, so models are not compared on it"]
+    reason = "is not compared: phantom_echo/ef needs mae, not among the metrics here."
+    assert left_out == [f"phantom_echo/ef probe: {name} {reason}" for name in ("org/bad", "org/one", "org/two")]
 
 
 @pytest.mark.slow

@@ -8,6 +8,16 @@ from cardiobench.scoring.means import task_means
 from tests.report.example_results import scored_example, write_result
 
 
+def test_task_without_its_metric_is_left_out_of_a_mean(tmp_path, monkeypatch):
+    """A folder of a metric can be deleted after its results were written."""
+    first, *_ = task_means()[0].tasks
+    write_result(tmp_path, "org/text", first, protocol="zero_shot")
+    found = collect([tmp_path])
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: ["mae"])
+    cells, *_ = (dict(zip(COLUMNS, row, strict=True)) for row in mean_rows(found.entries, resamples=50))
+    assert cells["value, %"] == "undefined" and f"without {first}: {first} needs" in cells["note"]
+
+
 def test_mean_is_shown_with_published_number(tmp_path):
     first, second, *_ = task_means()[0].tasks
     for task in (first, second):
