@@ -74,7 +74,11 @@ def formula_version(name: str) -> str:
 
 
 def load_formula(name: str) -> ModuleType:
-    """Import `hf_metrics/<name>/formula.py`, or the formula of an installed package."""
+    """Import `hf_metrics/<name>/formula.py`, or the formula of an installed package.
+
+    Raises:
+        UnknownName: No metric has this name.
+    """
     return plugins.load("metrics", name) if name in plugins.entry_points("metrics") else _own_formula(name)
 
 
@@ -86,6 +90,8 @@ def find_metric(key: str) -> Metric | None:
 @cache
 def _own_formula(name: str) -> ModuleType:
     path = folder("hf_metrics") / name / "formula.py"
+    if not path.is_file():
+        raise unknown_name("metric", name, list_metrics())
     spec = importlib.util.spec_from_file_location(f"hf_metrics_{name}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be imported")

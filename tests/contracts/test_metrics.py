@@ -175,9 +175,11 @@ def test_integer_weight_equals_repeated_rows(name):
     check_weights(load_metric(name), CASES[name])
 
 
-def test_unknown_metric():
+@pytest.mark.parametrize("load", [load_metric, load_formula])
+def test_unknown_metric(load):
+    """Formulas are also used by intervals, and their folder can be deleted."""
     with pytest.raises(UnknownName, match=r"no metric .f1_marco.\. Did you mean .f1_macro."):
-        load_metric("f1_marco")
+        load("f1_marco")
 
 
 def test_metrics_can_be_combined(at_root):
