@@ -11,7 +11,7 @@ FIELDS = {"command_lines", "skips", "other_meaning", "quantiles_of"}
 
 @cache
 def facts() -> dict[str, dict[str, Any]]:
-    """Return feature -> its facts; a feature without such a file has none.
+    """Return a mapping from feature to its facts; a feature without such a file has none.
 
     Fields of a file:
         command_lines: One line for each command, whose arguments `tests/faults/test_command_lines.py` replaces in turn.
@@ -24,5 +24,5 @@ def facts() -> dict[str, dict[str, Any]]:
 
 
 def stated(field: str) -> dict[str, Any]:
-    """Return feature -> value of a field, for the features that state it."""
+    """Return a mapping from feature to value of a field, for the features that state it."""
     return {name: known[field] for name, known in facts().items() if field in known}

@@ -19,7 +19,7 @@ PRIVATE = re.compile(r"\b(?:goals?|survived|survivors?|layers of HOUSE)\b", re.I
 
 @pytest.fixture(scope="module")
 def sources(root):
-    """Return path -> source of the package, the datasets and the metrics."""
+    """Return a mapping from path to source of the package, the datasets and the metrics."""
     folders = (root / name for name in ("cardiobench", "hf_datasets", "hf_metrics"))
     return {path: path.read_text(encoding="utf-8") for path in chain(*(folder.rglob("*.py") for folder in folders))}
 

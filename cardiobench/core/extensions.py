@@ -70,14 +70,14 @@ class Extension:
     hooks: str = ""
 
     def references(self, kind: str) -> Mapping[str, str]:
-        """Return name -> reference of one field; the name is empty in a field that holds a single reference."""
+        """Return the references of one field by name; the name is empty in a field that holds a single reference."""
         given = getattr(self, kind)
         return given if isinstance(given, Mapping) else {"": given} if given else {}
 
 
 @cache
 def extensions() -> Mapping[str, Extension]:
-    """Return name -> manifest: the folders of this package, then installed packages, each sorted by name.
+    """Return manifests by name: the folders of this package, then installed packages, each sorted by name.
 
     Raises:
         BadConfig: Two extensions have the same name, or an installed extension cannot be loaded or is not a manifest.
@@ -95,7 +95,7 @@ def extensions() -> Mapping[str, Extension]:
 
 
 def contributions(kind: str) -> dict[str, str]:
-    """Return name -> reference of everything that extensions contribute to one field of `Extension`.
+    """Return a mapping from name to reference of everything that extensions contribute to one field of `Extension`.
 
     Raises:
         BadConfig: Two extensions contribute the same name.

@@ -31,14 +31,14 @@ DECODERS: Mapping[str, tuple[str, ...]] = {
 
 
 def library_versions(media: str = "") -> dict[str, str]:
-    """Return distribution -> version of the computing libraries that this process has imported, and of a medium's decoders."""
+    """Return versions by distribution of the computing libraries that this process has imported, and of a medium's decoders."""
     imported = (names for library, names in COMPUTING.items() if library in sys.modules)
     found = {name: installed_version(name) for names in (*imported, DECODERS.get(media, ())) for name in names}
     return {name: installed for name, installed in sorted(found.items()) if installed}
 
 
 def merged(sets: Iterable[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
-    """Return library -> versions found in several sets, sorted."""
+    """Return a mapping from library to versions found in several sets, sorted."""
     versions: dict[str, set[str]] = {}
     for one in sets:
         for name, installed in one.items():
@@ -47,7 +47,7 @@ def merged(sets: Iterable[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
 
 
 def as_text(versions: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return library -> versions as text, for stamps."""
+    """Return a mapping from library to versions as text, for stamps."""
     return {name: " and ".join(found) for name, found in versions.items()}
 
 

@@ -54,7 +54,7 @@ def add_folders(datasets: Path | None, models: Path | None) -> None:
 
 @cache
 def entry_points(group: str) -> Mapping[str, metadata.EntryPoint]:
-    """Return name -> entry point of the installed packages, `group` being datasets, models, metrics or protocols."""
+    """Return the entry points of installed packages by name; `group` is datasets, models, metrics or protocols."""
     points = metadata.entry_points(group=f"cardiobench.{group}")
     return by_name(group.removesuffix("s"), ((point.name, point) for point in points))
 
@@ -86,7 +86,7 @@ def shown(location: object) -> str:
 
 
 def by_name(kind: str, pairs: Iterable[tuple[str, Location]]) -> dict[str, Location]:
-    """Return name -> location.
+    """Return a mapping from name to location.
 
     Raises:
         BadConfig: Two parts of a kind have the same name; neither silently replaces the other.

@@ -58,7 +58,7 @@ def states_version(component: Any) -> bool:
 
 
 def stated_versions() -> dict[str, int]:
-    """Return id -> version of every module of this package that states a version, sorted by id.
+    """Return a mapping from id to version of every module of this package that states a version, sorted by id.
 
     Raises:
         ValueError: Two modules state the same id.

@@ -55,7 +55,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def excluded(cls, raw: Path | None, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return reason -> ids of the release that the benchmark excludes on purpose.
+        """Return a mapping from reason to ids of the release that the benchmark excludes on purpose.
 
         Args:
             raw: Raw folder.

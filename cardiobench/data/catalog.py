@@ -34,7 +34,7 @@ def _locations() -> dict[str, Path | EntryPoint]:
 
 @cache
 def _locations_in(roots: tuple[Path, ...], states: tuple[FileState | None, ...]) -> dict[str, Path | EntryPoint]:
-    """Return dataset -> file of its builder or declaration, or entry point of an installed package."""
+    """Return a mapping from dataset to file of its builder or declaration, or entry point of an installed package."""
     files = [(path.parent.name, path) for root in roots for name in FILES for path in sorted(root.glob(f"*/{name}"))]
     return plugins.by_name("dataset", [*files, *plugins.entry_points("datasets").items()])
 

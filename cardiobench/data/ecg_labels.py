@@ -103,13 +103,13 @@ def fibrillation(codes: Set[str], system: System, definition: Definition = "corr
 
 @cache
 def snomed_names() -> dict[str, str]:
-    """Return SNOMED CT code -> abbreviation for all codes listed by the PhysioNet/CinC Challenge 2021."""
+    """Return the abbreviation of every SNOMED CT code that the PhysioNet/CinC Challenge 2021 lists."""
     with Path(__file__).with_name("snomed_ecg.csv").open(encoding="utf-8", newline="") as stream:
         return {row["code"]: row["abbreviation"] for row in csv.DictReader(stream)}
 
 
 @cache
 def aha_statements() -> dict[str, str]:
-    """Return code -> statement, for the 44 primary statements of AHA/ACC/HRS (2007) used in SPH, sorted by code."""
+    """Return the 44 primary statements of AHA/ACC/HRS (2007) used in SPH by code, sorted by code."""
     with Path(__file__).with_name("aha_statements.csv").open(encoding="utf-8", newline="") as stream:
         return {row["code"]: row["statement"] for row in csv.DictReader(stream) if row["category"] != "Modifier"}

@@ -167,7 +167,7 @@ def _load_parquet(folder: Path, spec: DatasetSpec) -> Any:
 
 
 def shards_by_split(spec: DatasetSpec, files: Iterable[str]) -> dict[str, list[str]]:
-    """Return split -> its Parquet files, in order; splits without any are left out."""
+    """Return a mapping from split to its Parquet files, in order; splits without any are left out."""
     files = sorted(files)
     shards = {split: [file for file in files if fnmatch(file, f"*/data/*{split}-*.parquet")] for split in spec.splits}
     return {split: names for split, names in shards.items() if names}

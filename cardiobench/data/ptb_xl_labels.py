@@ -68,7 +68,7 @@ DESCRIPTIONS = {
 
 
 def granularities() -> dict[str, dict[str, str]]:
-    """Return target -> statement -> class for the tasks of Strodthoff et al. 2021 (doi:10.1109/JBHI.2020.3022989)."""
+    """Return the class of each statement by target, for the tasks of Strodthoff et al. 2021 (doi:10.1109/JBHI.2020.3022989)."""
     table = statement_table()
     diagnostic = table[table["diagnostic"] == 1]
     chosen = {

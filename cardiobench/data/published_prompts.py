@@ -98,7 +98,7 @@ def _stripped(value: Any) -> list[str]:
 
 
 def _literals(file: Path) -> dict[str, Any]:
-    """Return name -> value of every literal assignment in a module and its classes."""
+    """Return a mapping from name to value of every literal assignment in a module and its classes."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError) as error:

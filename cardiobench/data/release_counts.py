@@ -44,7 +44,7 @@ def absent_rows(spec: DatasetSpec, listed: pd.DataFrame, candidates: Iterable[st
 
 
 def most_units(spec: DatasetSpec, task: Task) -> dict[str, int]:
-    """Return split -> maximum number of labelled units of a task in the release, without splits of unknown size."""
+    """Return by split the largest number of labelled units of a task in the release, without splits of unknown size."""
     rows = {split: count for split, count in spec.expected.items() if split in spec.splits}
     labelled = task.expected.get(ROWS, {}) if task.unit_column == "id" else {}
     return rows | {split: count for split, count in labelled.items() if split in spec.splits}

@@ -144,7 +144,7 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
 
 
 def _hashes(texts: pd.Series) -> np.ndarray:
-    """Return 64-bit hashes of texts, which can be compared several times faster than millions of texts."""
+    """Return hashes, uint64 (n,), which are compared several times faster than millions of texts."""
     return pd.util.hash_array(texts.to_numpy(dtype=object), categorize=False)
 
 

@@ -113,12 +113,12 @@ class _Encoded(NamedTuple):
 
 
 def prepare(model: LoadedModel, source: RecordingSource, number: int) -> torch.Tensor:
-    """Read the recording of a row of `source.frame` and return its parts; raises `BadMedia` with its name."""
+    """Read the recording of a row of `source.frame` and return its parts (P, ...); raises `BadMedia` with its name."""
     return to_parts(model, source.recording(number, model.encoder.sampling))
 
 
 def to_parts(model: LoadedModel, recording: Clip | Ecg | list[Clip | Ecg]) -> torch.Tensor:
-    """Return the parts of a recording, with the change of recordings that belongs to the model."""
+    """Return the parts (P, ...) of a recording, with the change of recordings that belongs to the model."""
     encoder = model.encoder
     if model.change is not None:
         change = model.change
@@ -238,7 +238,7 @@ class _Batch(NamedTuple):
 
     @property
     def readable(self) -> list[tuple[int, torch.Tensor]]:
-        """Position and parts of the recordings that have parts."""
+        """Position and parts (P, ...) of each recording that has parts."""
         return [(position, parts) for position, parts in self.decoded if isinstance(parts, torch.Tensor)]
 
 

@@ -59,7 +59,7 @@ def check_repeatable(model: LoadedModel, source: RecordingSource, numbers: Itera
 def _encoded_twice(
     model: LoadedModel, source: RecordingSource, numbers: Iterable[int], device: torch.device
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the vectors of two recordings, encoded together and one by one."""
+    """Return pairs of vectors (P, dim) of up to two recordings, encoded together and one by one; empty if none is readable."""
     encode, readable = PartEncoder(model, device), list(_readable(model, source, numbers, 2))
     if not readable:
         return []

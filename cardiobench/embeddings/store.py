@@ -183,7 +183,7 @@ class EmbeddingStore:
         self._text = text
 
     def missing(self, ids: Sequence[str], fingerprints: Sequence[str]) -> np.ndarray:
-        """Return positions of the recordings that are not stored, or whose file has changed.
+        """Return the positions (m,), ascending, of the recordings that are not stored, or whose file has changed.
 
         Args:
             ids: Unique recording ids.

@@ -271,7 +271,7 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _from_lists(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vectors of a column of lists, zeros if their widths differ, and the width of each."""
+    """Return the vectors (n, dim) of a column of lists, zeros if their widths differ, and the widths (n,)."""
     chunks = column.chunks
     widths = np.concatenate(
         [np.asarray(pc.fill_null(pc.list_value_length(one), 0)) for one in chunks] or [np.zeros(0, int)]
@@ -284,7 +284,7 @@ def _from_lists(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_float(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors in half precision if given in it, else in single precision; overflow becomes infinite."""
+    """Return vectors as float16 if they are, else as float32 of the same shape; overflow becomes infinite."""
     if vectors.dtype == np.float16:
         return vectors
     with np.errstate(over="ignore"):

@@ -21,7 +21,7 @@ NOTE = """
 
 
 def index_tables(name: str) -> dict[str, pd.DataFrame]:
-    """Return split -> ids of the published split; only sizes for releases with their own splits.
+    """Return a mapping from split to ids of the published split; only sizes for releases with their own splits.
 
     Only id columns are published: no label, path or property of a patient.
     """
@@ -42,7 +42,7 @@ def _sizes(spec: DatasetSpec) -> pd.DataFrame:
 
 
 def index_files(name: str) -> dict[str, bytes]:
-    """Return the files of the public form as path -> content: Parquet tables, and the card that names them."""
+    """Return the files of the public form by path: Parquet tables, and the card that names them."""
     tables = index_tables(name)
     files = {f"{FOLDER}/{split}.parquet": _parquet(table) for split, table in tables.items()}
     listed = [{"split": split, "path": f"{FOLDER}/{split}.parquet"} for split in tables]

@@ -166,7 +166,7 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
 
 
 def _absent(folder: Path, note: Preparation) -> dict[str, int]:
-    """Return split -> number of release rows missing from a copy without `LEFT_OUT`, which are counted but not named."""
+    """Return by split how many rows of the release a copy without `LEFT_OUT` lacks; they are counted but not named."""
     left_out = read_left_out(folder)["split"]
     counts = Counter({split: int(rows) for split, rows in left_out.value_counts().items()})
     return {split: note.absent.get(split, 0) + counts[split] for split in {**note.absent, **counts}}

@@ -266,7 +266,7 @@ class ModelChange:
     kept: set[str] = field(default_factory=set)
 
     def plan_changes(self, snapshot: Snapshot) -> dict[str, bytes]:
-        """Return path -> content of the files that hold results."""
+        """Return a mapping from path to content of the files that hold results."""
         wanted: dict[str, bytes] = {}
         index: list[dict[str, Any]] = []
         listed: dict[str, list[dict[str, Any]]] = {}

@@ -167,7 +167,7 @@ def predictions_path(result: ScoreResult, user: str) -> str:
 def _open_predictions(
     results: Sequence[ScoreResult], predictions: Mapping[str, Path], user: str, on_diff: Callable[[str], None]
 ) -> dict[str, bytes]:
-    """Return path -> id and answer of each unit, without labels and patient data; omitted files are reported."""
+    """Return tables by path with id and answer of each unit, without labels and patient data; report omitted files."""
     files = {}
     for result in results:
         if result.dataset.get("local"):

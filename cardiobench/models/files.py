@@ -160,7 +160,7 @@ class ModelFiles:
         return got
 
     def configuration(self) -> dict[str, str]:
-        """Return name -> SHA-256 of every configuration and tokenizer file next to the weights."""
+        """Return a mapping from name to SHA-256 of every configuration and tokenizer file next to the weights."""
         present = [file for file in CONFIGURATION if (self.folder / file).is_file() and not self.single]
         own_code = sorted(path.name for path in self.folder.glob("*.py")) if self.code else []
         return {file: sha256_of_file(self.folder / file) for file in (*present, *own_code)}

@@ -61,7 +61,7 @@ class ImageTower(Tower):
     """Image tower: frames (N, 3, H, W) to vectors (N, D)."""
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """Return image vectors, not normalised."""
+        """Encode frames (N, 3, H, W) as vectors (N, D), not normalised."""
         return self.model.encode_image(frames)
 
     def tokens(self, frames: torch.Tensor) -> torch.Tensor:
@@ -73,7 +73,7 @@ class OpenClipTextTower(Tower):
     """Text tower: token ids (N, L) to vectors (N, D)."""
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Return text vectors, not normalised."""
+        """Encode token ids (N, L) as vectors (N, D), not normalised."""
         return self.model.encode_text(tokens)
 
 

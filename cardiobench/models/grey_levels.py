@@ -62,7 +62,7 @@ class Normalised(torch.nn.Module):
         self.register_buffer("levels", levels, persistent=False)
 
     def normalise(self, parts: torch.Tensor) -> torch.Tensor:
-        """Normalise frames to float32 as in the library's own transform."""
+        """Normalise uint8 frames to float32 of the same shape, as the library's own transform does; others are unchanged."""
         return look_up(parts, self.levels) if parts.dtype == torch.uint8 else parts
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:

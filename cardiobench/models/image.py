@@ -257,5 +257,5 @@ def preparation(encoder: Any) -> str:
 
 
 def stretch(frames: np.ndarray, count: int) -> np.ndarray:
-    """Sample exactly `count` frames evenly over a clip, first and last included; a shorter clip repeats frames."""
+    """Sample `count` frames of (T, ...) evenly, first and last included, as (count, ...); a shorter clip repeats frames."""
     return frames[np.linspace(0, len(frames) - 1, count).round().astype(int)]

@@ -42,7 +42,7 @@ def shown_protocols() -> tuple[tuple[str, ...], str]:
 
 
 def _references() -> dict[str, str]:
-    """Return name -> reference of the core's and the extensions' protocols."""
+    """Return a mapping from name to reference of the core's and the extensions' protocols."""
     return plugins.by_name("protocol", [*_CLASSES.items(), *extensions.contributions("protocols").items()])
 
 

@@ -77,7 +77,7 @@ class TaskData:
         return made
 
     def indices(self, *splits: str) -> np.ndarray:
-        """Return the positions of the rows in these splits."""
+        """Return the positions (m,), ascending, of the rows in these splits."""
         return np.flatnonzero(self.rows["split"].isin(splits))
 
 

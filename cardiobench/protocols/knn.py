@@ -153,7 +153,7 @@ class NearestNeighbours(PredictionProtocol):
         return train[nearest(rows, queries, count, device=self.device)]
 
     def _scale(self, data: TaskData, train: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean and standard deviation of each feature if the vectors have no common scale."""
+        """Return mean (d,) and standard deviation (d,) of the features; None if the vectors have a common scale."""
         return mean_and_std(data.features, train) if data.pooling == "mean" else None
 
     def _predictions(self, data: TaskData, neighbours: np.ndarray) -> np.ndarray:

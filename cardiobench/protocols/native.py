@@ -51,7 +51,7 @@ def native_heads(encoder: Encoder, task: Task) -> NativeHeads:
 
 
 def rows_of_units(data: TaskData, indices: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each unit of scoring, units in the order of their first row."""
+    """Return the rows (m,) of each unit of scoring, units in the order of their first row."""
     units = data.rows[data.task.unit_column].to_numpy()[indices]
     members: dict[object, list[int]] = {}
     for row, unit in zip(indices, units, strict=True):

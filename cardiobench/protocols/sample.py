@@ -124,7 +124,10 @@ def draw(
 
 
 def candidates(data: TaskData, seed: int, splits: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """Return class -> shuffled rows of some splits, or of all, one per patient; a patient with both of two classes counts as positive."""
+    """Return shuffled rows (m,) by class, one per patient, of some splits or of all.
+
+    A patient with both of two classes counts as positive.
+    """
     order = np.lexsort([data.rows["id"].to_numpy(str)])
     order = order[np.random.default_rng(seed).permutation(len(order))]
     if splits:

@@ -15,7 +15,7 @@ Bozkurt et al. 2021)."""
 
 
 def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-    """Return label -> its tasks, one per dataset: `cd` -> ptb_xl/cd, georgia/cd.
+    """Return a mapping from label to its tasks, one per dataset: `cd` -> ptb_xl/cd, georgia/cd.
 
     A task for a part of a dataset, such as one hospital, is left out if the whole dataset is available; of datasets
     with the same recordings one is used (`DatasetSpec.replaces`).

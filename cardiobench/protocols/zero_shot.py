@@ -177,7 +177,11 @@ class ZeroShot(PredictionProtocol):
 
 
 def numeric_sentences(task: Task, templates: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return every template filled with every number of the task's grid, template by template, and the numbers."""
+    """Return every template filled with every number of the task's grid, template by template, and the numbers (n,).
+
+    Raises:
+        NotApplicable: The task has no grid of numbers.
+    """
     if task.prompt_grid is None:
         raise NotApplicable(f"{task.name} has no grid of numbers for its prompts")
     sentences = [template.replace(PLACEHOLDER, text) for template in templates for text in task.prompt_grid.texts()]
@@ -208,7 +212,7 @@ def log_odds(probabilities: np.ndarray) -> np.ndarray:
 
 
 def shift_threshold(probabilities: np.ndarray, threshold: float) -> np.ndarray:
-    """Return probabilities of two classes shifted so that the given log odds become 0."""
+    """Return probabilities (n, 2) shifted so that the log odds `threshold` become 0, which is a probability of 0.5."""
     odds = log_odds(probabilities) - threshold
     return softmax(np.stack([np.zeros_like(odds), odds], axis=1), axis=1)
 

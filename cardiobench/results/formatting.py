@@ -267,7 +267,7 @@ def warnings(results: Sequence[ScoreResult], said: Collection[str] = ()) -> list
 
 
 def data_warnings(results: Iterable[ScoreResult]) -> dict[str, list[str]]:
-    """Return dataset -> warnings that all results on its tasks share, for datasets with several tasks."""
+    """Return by dataset the warnings that all results on its tasks share, for datasets with several tasks."""
     by_dataset: dict[str, list[ScoreResult]] = {}
     for result in results:
         by_dataset.setdefault(str(result.dataset.get("name")), []).append(result)

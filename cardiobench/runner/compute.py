@@ -135,7 +135,7 @@ def _in_workers(
     together: Callable[[Any], Hashable],
     progress: Progress | None,
 ) -> dict[int, CellOutcome]:
-    """Return position -> outcome, complete up to the first failure; empty if this process alone is as fast."""
+    """Return outcomes by position, complete up to the first failure; empty if this process alone is as fast."""
     config = context.config
     apart = [n for n in todo if cells[n].sendable and not cells[n].trained_here]
     sizes = {n: stored_bytes(cells[n]) for n in apart}
@@ -172,7 +172,7 @@ def _in_workers(
 
 
 def _detached_cells(cells: Sequence[ComputedCell[Any]], positions: Sequence[int]) -> dict[int, ComputedCell[Any]]:
-    """Return position -> detached cell; cells whose texts cannot be encoded stay here, where the reason is reported."""
+    """Return detached cells by position; cells whose texts cannot be encoded stay here, where the reason is reported."""
     found = {}
     for n in positions:
         try:

@@ -22,7 +22,7 @@ class RunHooks:
         """Refuse settings before any work by raising a `CardioBenchError`."""
 
     def known_results(self, cells: Sequence[Cell], context: RunContext) -> Mapping[str, Callable[[], None]]:
-        """Return key of a cell -> function that saves an existing result in place, or saves nothing and prints why.
+        """Return functions by key of a cell, which save an existing result in place, or save nothing and print why.
 
         It is called with `--reuse`, for the cells of a model, before anything is encoded.
         """

@@ -195,7 +195,10 @@ def macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
 
 
 def expected_macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Compute the exact mean of macro F1 under random permutation, from the margins (hypergeometric mean)."""
+    """Compute the exact mean (...) of macro F1 under random permutation from tables (..., K, K or K + 1).
+
+    The mean of each cell is that of a hypergeometric distribution; `present` selects the classes of the mean.
+    """
     true, n = tables.sum(-1), tables.sum((-1, -2))[..., None]
     answered = tables[..., : tables.shape[-2]].sum(-2)
     size = true + answered

@@ -230,7 +230,10 @@ def moves_of_ranks(first: ScoringInput, second: ScoringInput) -> Moves:
 
 
 def moves_of_shares(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], scale: str) -> Moves:
-    """Return the function for differences of shares, given as (hits, rows), bool (n, K), on a `stats.shares` scale."""
+    """Return the function that compares two shares per label on a scale of `stats.shares`.
+
+    Each share is a pair (hits, rows) of bool (n, K): rows in the numerator and in the denominator of each label.
+    """
     (one, of_one), (other, of_other) = (shares_of(*each) for each in (first, second))
     differences = on_scale(one, scale) - on_scale(other, scale)
     influence = of_one * slope_of(one, scale) - of_other * slope_of(other, scale)

@@ -43,7 +43,7 @@ class Landmarks(FrameKind):
         return Measured(numbers, truth, answer, diagonal)
 
     def closeness(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> np.ndarray:
-        """Return minus the sum of the distances between labelled points and answers."""
+        """Return minus the sum of the distances of labelled points (n, k, 2) and answers (m, k, 2) for all pairs, (n, m)."""
         return distances(truth, answer)
 
     def all_same(self, truths: Sequence[np.ndarray], answers: Sequence[np.ndarray]) -> bool:

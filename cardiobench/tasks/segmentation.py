@@ -35,7 +35,7 @@ class Segmentation(FrameKind):
         return Measured(numbers, shrunk(label.mask), shrunk(prediction), diagonal)
 
     def closeness(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> np.ndarray:
-        """Return the sum of the Dice of the structures."""
+        """Return the sum of the Dice over structures for all pairs of masks (n, pixels) and (m, pixels), (n, m)."""
         return overlap(truth, answer, structures)
 
     def all_same(self, truths: Sequence[np.ndarray], answers: Sequence[np.ndarray]) -> bool:

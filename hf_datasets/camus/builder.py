@@ -120,7 +120,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def splits(cls, raw: Path) -> dict[str, str]:
-        """Return patient -> split, from the release's own lists."""
+        """Return a mapping from patient to split, from the release's own lists."""
         folder = cls.base(raw) / "database_split"
         splits: dict[str, str] = {}
         for split, name in SPLIT.items():
@@ -172,13 +172,13 @@ class Camus(CardioBuilder):
 
     @classmethod
     def masks(cls, base: Path, patient: str, view: str) -> dict[str, Path]:
-        """Return phase -> file of its mask."""
+        """Return a mapping from phase to file of its mask."""
         folder = base / "database_nifti" / patient
         return {phase: folder / f"{patient}_{view}_{phase}_gt.nii.gz" for phase in PHASES}
 
     @classmethod
     def label_files(cls, raw: Path) -> tuple[str, ...]:
-        """Return phase -> file of the masks of both phases."""
+        """Return a mapping from phase to file of the masks of both phases."""
         base = cls.base(raw)
         masks = (
             path for patient in cls.splits(raw) for view in VIEW for path in cls.masks(base, patient, view).values()

@@ -169,7 +169,7 @@ def _contained(names: pa.Array, others: pa.Array) -> np.ndarray:
 
 
 def _stored(raw: Path) -> dict[str, pa.Array]:
-    """Return part -> exam ids of its tracings as text, in order, for every available part.
+    """Return a mapping from part to exam ids of its tracings as text, in order, for every available part.
 
     Raises:
         BadData: An exam id occurs more than once in a part.

@@ -167,7 +167,7 @@ class EchonetLvh(CardioBuilder):
 
     @classmethod
     def videos(cls, raw: Path) -> dict[str, str]:
-        """Return name -> path below the raw folder for the videos in the batches, or in a single folder."""
+        """Return paths below the raw folder by name of the video, in the batches or in a single folder."""
         paths: dict[str, str] = {}
         for path in sorted(
             (*raw.glob("*/*.[aA][vV][iI]"), *raw.glob("*.[aA][vV][iI]")),

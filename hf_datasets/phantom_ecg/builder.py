@@ -69,7 +69,7 @@ def findings(truth: EcgTruth) -> str:
 
 @cache
 def records() -> dict[str, EcgRecord]:
-    """Return id -> recording."""
+    """Return a mapping from id to recording."""
     return {record.id: record for record in ecg_patients(PATIENTS, SEED)}
 
 

@@ -101,7 +101,7 @@ SPEC = DatasetSpec(
 
 @cache
 def records() -> dict[str, EchoRecord]:
-    """Return id -> recording."""
+    """Return a mapping from id to recording."""
     return {record.id: record for record in echo_patients(PATIENTS, SEED)}
 
 

@@ -1,7 +1,5 @@
-"""Check the README: its Python example prints what it shows, its commands exist, and its links and numbers hold."""
+"""Check the README: the form of its Python example, its commands, links and numbers."""
 
-import contextlib
-import io
 import re
 import shlex
 import tomllib
@@ -21,18 +19,13 @@ def readme(root):
     return (root / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_python_example_prints_what_is_shown(readme, tmp_path, monkeypatch):
-    """Run the example here: modules that other tests have imported are not imported again."""
-    monkeypatch.chdir(tmp_path)
+def test_python_example_has_five_lines_and_its_output(readme):
+    """Check its form; `tests/wheel_smoke.py` runs it with the installed wheel and compares what it prints."""
     blocks = BLOCK.findall(readme)
     place = next(number for number, (language, _) in enumerate(blocks) if language == "python")
     (_, code), (language, shown) = blocks[place : place + 2]
-    assert language == "text" and len(code.splitlines()) == 5
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
-    assert [line.split() for line in printed.getvalue().splitlines()] == [line.split() for line in shown.splitlines()]
+    assert language == "text" and len(code.splitlines()) == 5 and len(shown.splitlines()) == 3
+    compile(code, "README.md", "exec")
 
 
 def test_home_of_the_manual_shows_results_of_the_readme(readme, root):

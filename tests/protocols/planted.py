@@ -15,7 +15,7 @@ def tasks(names=NAMES, label="cd"):
 
 
 def embeddings(n, dims, of_class=0, of_dataset=0, class_apart=APART, seed=0, names=NAMES):
-    """Return dataset -> (features, labels): `of_class` dimensions encode only the class, `of_dataset` ones only the dataset."""
+    """Return (features, labels) by dataset: `of_class` dimensions encode only the class, `of_dataset` ones the dataset."""
     rng = np.random.default_rng(seed)
     found = {}
     for number, name in enumerate(names):

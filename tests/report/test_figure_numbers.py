@@ -122,7 +122,7 @@ def test_scores_groups_and_gaps_equal_the_result(task):
 
 
 def boxes(axes):
-    """Return the height of each box -> its lower quartile, median, upper quartile and mean, as matplotlib draws them."""
+    """Return lower quartile, median, upper quartile and mean by height of the box, as matplotlib draws them."""
     found = {}
     for patch in axes.patches:
         x, y = patch.get_path().vertices.T

@@ -284,7 +284,7 @@ def spec_groups(declared: DatasetFile) -> tuple[Group, ...]:
 
 
 def text_columns(declared: DatasetFile) -> dict[str, str]:
-    """Return column of the rows -> column of the table, for columns copied as text, without targets."""
+    """Return a mapping from column of the rows to column of the table, for columns copied as text, without targets."""
     named = {column: getattr(declared, name) for name, column in PLACES.items() if getattr(declared, name)}
     view = {"view": declared.view} if declared.view else {}
     used = {*declared.groups, *(column for task in declared.tasks.values() for column in task.where)}
@@ -293,7 +293,7 @@ def text_columns(declared: DatasetFile) -> dict[str, str]:
 
 
 def spec_columns(declared: DatasetFile) -> dict[str, str]:
-    """Return the further columns of the rows -> their types."""
+    """Return a mapping from the further columns of the rows to their types."""
     known = {"sex": "string"} if declared.sex else {}
     known |= {"age": "float64"} if declared.age else {}
     return {**known, **dict.fromkeys(text_columns(declared), "string")}

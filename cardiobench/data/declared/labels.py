@@ -64,7 +64,7 @@ def measured(column: pd.Series, missing: Collection[str]) -> pd.Series:
 
 
 def target_cells(table: pd.DataFrame, task: DeclaredTask, ids: pd.Series, what: str) -> np.ndarray | list:
-    """Return the labels of a task, one per row, with NaN or None for missing ones.
+    """Return the labels of a task: float64 (n,) with NaN, or a list of n texts with None, for missing ones.
 
     Args:
         table: Table of `read_labels`.

@@ -42,7 +42,7 @@ class ClipSigns:
 
     @cached_property
     def changes(self) -> np.ndarray:
-        """Mean difference of each frame to the one before, in grey levels, (T - 1,)."""
+        """Mean difference of each of T frames to the one before, in grey levels. The shape is (T - 1,)."""
         return _difference(self.some[1:], self.some[:-1]) if len(self.some) > 1 else np.zeros(0)
 
     @cached_property

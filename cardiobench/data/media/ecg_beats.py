@@ -39,7 +39,7 @@ def _gain(size: int, low: float, high: float) -> np.ndarray:
 
 
 def median(values: np.ndarray) -> np.ndarray:
-    """Compute the median over the first axis, three times faster than `numpy.median` for a few beats."""
+    """Compute the median over the first axis of (n, ...), three times faster than `numpy.median` for a few beats."""
     ranked = np.sort(values, axis=0)
     return (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
 
@@ -120,7 +120,7 @@ def _cut(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
 
 
 def _shifts(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
-    """Return the shift of each beat, at most 10 samples, that aligns its QRS best with the median QRS over all leads."""
+    """Return the shift (beats,), -10 to 10 samples, that aligns each QRS best with the median QRS over all leads."""
     core, steps = np.arange(-20, 25), np.arange(-10, 11)
     template = median(ecg[peaks[:, None] + core])
     template = template - template.mean(axis=0)

@@ -224,7 +224,7 @@ class Tracings:
 
 
 def _without_padding(signal: np.ndarray) -> np.ndarray:
-    """Return the rows without the zeros that pad both ends equally."""
+    """Return the rows of a signal (samples, leads) without the zeros that pad both ends equally."""
     padding = _first_filled(signal) if signal.size else 0
     if padding == 0:
         return signal

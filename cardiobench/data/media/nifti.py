@@ -155,7 +155,7 @@ def _three_axes(file: MediaFile, volume: np.ndarray) -> np.ndarray:
 
 
 def _own_range(frame: np.ndarray) -> np.ndarray:
-    """Return a frame scaled by its own minimum and maximum, in single precision, rounded down; black if constant."""
+    """Scale a frame (H, W) from its own minimum and maximum to uint8 0 to 255, rounded down; black if constant."""
     frame = frame.astype(np.float32)
     low, high = frame.min(), frame.max()
     return ((frame - low) / (high - low) * 255).astype(np.uint8) if high > low else np.zeros(frame.shape, np.uint8)

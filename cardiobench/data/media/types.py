@@ -84,7 +84,7 @@ class FrameSampling:
             raise ValueError(f"count={self.count}, stride={self.stride}: expected 1 or more")
 
     def indices(self, n_frames: int, key_frame: int = 0) -> np.ndarray:
-        """Return the frame numbers, ascending, each at most once."""
+        """Return the frame numbers (k,), 0 to `n_frames` - 1, ascending, each at most once."""
         if self.count is None:
             return np.arange(0, n_frames, self.stride)
         if self.start == "uniform":

@@ -87,7 +87,7 @@ def _size(truth: EchoTruth) -> float:
 
 
 def _turn(degrees: float) -> np.ndarray:
-    """Return the unit vector at an angle from straight down towards the right."""
+    """Return the unit vector (x, y) at an angle in degrees from straight down towards the right."""
     angle = np.deg2rad(degrees)
     return np.array([np.sin(angle), np.cos(angle)])
 

@@ -60,7 +60,7 @@ class EcgTruth:
 
 
 def beat_times(truth: EcgTruth, seconds: float = 10.0) -> np.ndarray:
-    """Return the times of the QRS centres, s, ascending, from before 0 to after `seconds`.
+    """Return the times (beats,) of the QRS centres in seconds, ascending, from before 0 to after `seconds`.
 
     In sinus rhythm, the RR interval varies by 2-5 % with breathing. In atrial fibrillation, intervals are independent
     with a coefficient of variation of 18-28 % and at least 0.3 s long. `heart_rate` is the mean rate.
@@ -84,8 +84,17 @@ def ecg_signal(truth: EcgTruth, fs: float = 500.0, seconds: float = 10.0, *, noi
     Leads III, aVR, aVL and aVF are computed from I and II by the laws of Einthoven and Goldberger. Noise (baseline
     wander, muscle, 50 Hz mains if the sampling rate allows it) is added before, so the laws also hold with noise.
 
+    Args:
+        truth: Facts of the heart.
+        fs: Sampling rate in Hz, above 0.
+        seconds: Length, above 0.
+        noise: Whether to add noise.
+
     Returns:
-        float32, (round(fs * seconds), 12).
+        Voltages in mV, float32 (round(fs * seconds), 12).
+
+    Raises:
+        ValueError: `fs` or `seconds` is not positive.
     """
     if fs <= 0 or seconds <= 0:
         raise ValueError(f"fs and seconds must be positive, got {fs} Hz and {seconds} s")
@@ -114,7 +123,7 @@ def _dipole(truth: EcgTruth, time: np.ndarray, seconds: float) -> np.ndarray:
 
 
 def _fibrillation(truth: EcgTruth, time: np.ndarray) -> np.ndarray:
-    """Return the fibrillatory waves, 5-8 per second, varying in rate and size, largest in V1 and II."""
+    """Return fibrillatory waves (samples, 3), 5 to 8 per second, varying in rate and size, largest in V1 and II."""
     rng = np.random.default_rng([truth.seed, _ATRIA])
     waves = np.zeros((len(time), 3))
 

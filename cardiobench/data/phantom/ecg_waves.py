@@ -112,7 +112,7 @@ def t_wave(kind: str, qrs_ms: float, rate: float, rng: np.random.Generator) -> W
 
 
 def _rotation(rng: np.random.Generator, degrees: float) -> np.ndarray:
-    """Return a small random rotation of the heart."""
+    """Return a random rotation of the heart, a matrix (3, 3); its three angles have the standard deviation `degrees`."""
     x, y, z = np.deg2rad(rng.normal(0.0, degrees, 3))
     about_x = np.array([[1, 0, 0], [0, np.cos(x), -np.sin(x)], [0, np.sin(x), np.cos(x)]])
     about_y = np.array([[np.cos(y), 0, np.sin(y)], [0, 1, 0], [-np.sin(y), 0, np.cos(y)]])

@@ -115,7 +115,7 @@ def with_map(table: pd.DataFrame, vectors: np.ndarray) -> pd.DataFrame:
 
 
 def main_direction_across(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Return the unit vector of largest text variance orthogonal to the axis; zeros if there is no variance."""
+    """Return the unit vector (d,) of largest variance of texts (n, d) orthogonal to the axis (d,); zeros without variance."""
     centred = l2_normalize(texts) - l2_normalize(texts).mean(axis=0)
     rest = centred - np.outer(centred @ axis, axis)
     _, strength, directions = np.linalg.svd(rest, full_matrices=False)

@@ -58,7 +58,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         return AttentionTraining(data, *self._split(data), self)
 
     def train(self, prepared: "AttentionTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return test and validation predictions of one seed, with a training summary.
+        """Return test and validation predictions of one seed, (n,) or (n, classes), with a summary of the training.
 
         Raises:
             NotApplicable: The validation loss is not finite in any epoch.
@@ -81,5 +81,5 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         return mean_of_trainings(data, answers, details, self.seed)
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
-        """Return training and early-stopping indices with disjoint patients."""
+        """Return the row indices for training (n,) and for early stopping (m,), with disjoint patients."""
         return fit_and_held(data, self.seed, "an attention probe")

@@ -179,7 +179,11 @@ def operating_point(
 
 
 def _scores(answers: TableAnswers) -> tuple[np.ndarray, np.ndarray]:
-    """Return positive-class probabilities and true classes of all units."""
+    """Return probabilities of the positive class (n,) and true classes, 0 or 1 (n,), of all units.
+
+    Raises:
+        BadPredictions: The answers have no probabilities.
+    """
     sample = answers.sample()
     if sample.probabilities is None:
         raise BadPredictions(

@@ -73,7 +73,7 @@ def split_cells(cells: np.ndarray, grid: tuple[int, int]) -> np.ndarray:
 
 
 def join_cells(cells: np.ndarray, grid: tuple[int, int]) -> np.ndarray:
-    """Invert `split_cells`."""
+    """Invert `split_cells`: cells (n, rows * columns, s * s, K) become (n, s * rows, s * columns, K)."""
     n, _, squared, k = cells.shape
     (rows, columns), s = grid, round(squared**0.5)
     return cells.reshape(n, rows, columns, s, s, k).transpose(0, 1, 3, 2, 4, 5).reshape(n, rows * s, columns * s, k)

@@ -58,7 +58,7 @@ class MeanMask:
         return CellGrid(box, WHOLE_SQUARE, *self.shares.shape[:2]).to_pixels(self.shares)
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Predict the most frequent class of each pixel."""
+        """Predict the most frequent class of each pixel. Returns uint8 (H, W)."""
         return self.probabilities(box).argmax(axis=2).astype(np.uint8)
 
 
@@ -75,7 +75,7 @@ class MaskReadOut:
     mean: MeanMask
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Predict the most probable class of each pixel."""
+        """Predict the most probable class of each pixel. Returns uint8 (H, W)."""
         cells = self.head.predict(tokens[None])[0]
         return decode_cells(cells, CellGrid(box, window, *cells.shape[:2]), self.mean)
 
@@ -94,7 +94,7 @@ class MeanPoints:
     shares: np.ndarray
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Predict the mean points."""
+        """Predict the mean points (k, 2), x and y in pixels."""
         return self.shares * box.side - [box.left, box.top] - 0.5
 
 
@@ -120,7 +120,7 @@ class PeakReadOut:
     head: SubcellHead
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Predict the peak of each map."""
+        """Predict the peak of each map. Returns points (k, 2), x and y in pixels."""
         maps = self.head.predict(tokens[None])[0]
         return CellGrid(box, window, *maps.shape[:2]).from_cells(peaks(maps))
 
@@ -132,7 +132,7 @@ class GlobalReadOut:
     regression: Pipeline
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Predict the coordinates."""
+        """Predict the points (k, 2), x and y in pixels."""
         shares = self.regression.predict(mean_token(tokens)[None]).reshape(-1, 2)
         return MeanPoints(shares).predict(box, window, tokens)
 

@@ -150,7 +150,7 @@ class FinetuneTraining:
 
     @torch.no_grad()
     def predict(self, network: torch.nn.Module, rows: np.ndarray) -> np.ndarray:
-        """Predict recordings."""
+        """Predict the recordings of some rows (n,). Returns (n,), or (n, classes)."""
         assert isinstance(network, FinetunedNetwork)
         vectors = self.embed(network, rows)
         with one_thread():

@@ -15,7 +15,7 @@ MOST = 4
 
 
 def facts(results: Sequence[ScoreResult]) -> dict[str, str]:
-    """Return topic -> what the results state about it; topics without a statement are left out."""
+    """Return a mapping from topic to what the results state about it; topics without a statement are left out."""
     found = {topic: _several(map(state, results)) for topic, state in STATEMENTS.items()}
     return {topic: text for topic, text in found.items() if text}
 

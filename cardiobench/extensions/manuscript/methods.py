@@ -16,7 +16,7 @@ from cardiobench.results.score_result import ScoreResult
 
 
 def methods(results: Sequence[ScoreResult]) -> dict[str, str]:
-    """Return title -> paragraph, with references as `[@key]`."""
+    """Return a mapping from title to paragraph, with references as `[@key]`."""
     known = facts(results)
     paragraphs = {
         "Data": _data(results),

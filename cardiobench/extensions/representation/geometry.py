@@ -14,7 +14,7 @@ CLUSTERING = {"covariance": "diag", "n_init": 10, "seed": 42}
 
 
 def standardised(features: np.ndarray) -> np.ndarray:
-    """Standardise columns to mean 0 and standard deviation 1; constant columns become 0."""
+    """Standardise columns of (n, d) to mean 0 and standard deviation 1; constant columns become 0."""
     mean, deviation = mean_and_std(features)
     return (features - mean) / deviation
 

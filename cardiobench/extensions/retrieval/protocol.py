@@ -204,7 +204,8 @@ def rank(
         distractors: Additional captions in the gallery for `TO_TEXT`.
 
     Returns:
-        Rank of each query's first correct target, chance level of each query, and number of targets.
+        Rank of each query's first correct target, from 1, shape (queries,); chance level of each query by name; and
+        number of targets.
     """
     captions = [recordings.captions[row].text for row in rows]
     distinct = list(dict.fromkeys([*captions, *distractors]))

@@ -11,7 +11,7 @@ class ReuseHooks(RunHooks):
     """Published results of named owners."""
 
     def known_results(self, cells: Sequence[Cell], context: RunContext) -> Mapping[str, Callable[[], None]]:
-        """Return key of a cell -> function that recomputes some answers of a published result, and saves it if they agree."""
+        """Return functions by key of a cell, which recompute some answers of a published result and save it if they agree."""
         from cardiobench.extensions.reuse.known import known_results
 
         return known_results(cells, context)

@@ -110,7 +110,7 @@ class Scratch(EnsembleProtocol):
         return ScratchTraining(data, *self._split(data), recipe, epochs, device)
 
     def train(self, prepared: "ScratchTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return test and validation predictions of one seed, with a training summary.
+        """Return test and validation predictions of one seed, (n,) or (n, classes), with a summary of the training.
 
         Raises:
             NotApplicable: No epoch has finite validation quality.

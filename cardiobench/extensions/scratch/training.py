@@ -74,7 +74,7 @@ class ScratchTraining:
 
     @torch.no_grad()
     def predict(self, network: torch.nn.Module, rows: np.ndarray) -> np.ndarray:
-        """Predict recordings by averaging over consecutive windows."""
+        """Predict recordings by averaging over consecutive windows. Returns (n,), or (n, classes)."""
         answers = []
         with one_thread():
             for batch in np.split(rows, range(self.recipe.micro_batch, len(rows), self.recipe.micro_batch)):

@@ -13,7 +13,7 @@ LEVELS = np.arange(256.0)  # All grey levels.
 
 
 def shuffle(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Permute a random fraction of the frames (all frames in arXiv:2510.00520, Table 7)."""
+    """Permute a random share, 0 to 1, of the frames (all in arXiv:2510.00520, Table 7). Returns frame indices (count,)."""
     moving = np.sort(rng.choice(count, round(share * count), replace=False))
     order = np.arange(count)
     order[moving] = rng.permutation(moving)
@@ -21,12 +21,12 @@ def shuffle(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def reverse(count: int, severity: float, rng: np.random.Generator) -> np.ndarray:
-    """Reverse the frames."""
+    """Reverse the frames. Returns frame indices (count,)."""
     return np.arange(count)[::-1]
 
 
 def drop(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Replace a random fraction of the frames by their predecessors, except the first frame."""
+    """Replace a random share of the frames, except the first, by predecessors. Returns frame indices (count,)."""
     lost = np.zeros(count, dtype=bool)
     if count > 1:
         lost[1 + rng.choice(count - 1, min(round(share * count), count - 1), replace=False)] = True

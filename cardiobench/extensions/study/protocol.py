@@ -161,7 +161,7 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         unknown = objective.answers(np.zeros((1, objective.outputs)))
 
         def of_all(readers: Sequence[Read]) -> np.ndarray:
-            """Combine the first available prediction of each unit; other units get the mean or uniform classes."""
+            """Return the first available prediction of each unit, (n,) or (n, classes); others get the mean or uniform classes."""
             values = np.repeat(unknown, len(recordings.ids), axis=0)
             for one in reversed(readers):
                 values[one.present] = one.values
@@ -245,7 +245,7 @@ def _can_learn(units: TaskData, fit: np.ndarray, held: np.ndarray) -> bool:
 
 
 def _own_vectors(encoder: Encoder, task: Task, recordings: StudyRecordings) -> np.ndarray:
-    """Return one vector per unit as combined by the model."""
+    """Return one vector per unit, float32 (units, dim), as combined by the model; raises `NotApplicable` if it cannot."""
     if not isinstance(encoder, StudyAggregation):
         raise NotApplicable(f"{encoder.name} has no method to combine the recordings of a study")
     return np.asarray(encoder.study_vectors(task.target, recordings.parts()), dtype=np.float32)

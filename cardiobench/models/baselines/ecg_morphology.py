@@ -53,7 +53,7 @@ def ecg_features(ecg: np.ndarray) -> Features:
 
 
 def criteria(features: Features) -> np.ndarray:
-    """Score textbook signs of conduction disturbances, each from 0 (absent) to about 2.
+    """Score textbook signs of conduction disturbances as a vector of numbers from 0 (absent) to about 2.
 
     In order: QRS over 100 ms, over 120 ms; PR over 180 ms, over 200 ms; left axis (beyond -30 degrees), right axis
     (beyond 100 degrees); positive end of QRS in V1 and negative in V6 and I (right bundle), alone and in a wide QRS;

@@ -18,7 +18,7 @@ CALIBRATION = 8  # Number of generated signals for the biases.
 
 
 def dilations(samples: int, features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the dilations of the kernels and the number of features of each dilation.
+    """Return the dilations (k,) of the kernels and the number of features (k,) of each dilation.
 
     At most 32 dilations, evenly spaced on a logarithmic scale up to the dilation whose kernel spans the whole signal;
     the features of dilations that are equal after rounding down are merged.

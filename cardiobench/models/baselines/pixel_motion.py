@@ -129,7 +129,7 @@ def otsu_threshold(values: np.ndarray) -> float:
 
 
 def counts(values: np.ndarray, bins: int) -> np.ndarray:
-    """Count the values in [0, 1] in bins of equal width; 1 belongs to the last bin."""
+    """Count values in [0, 1], of any shape, in bins of equal width. Returns (bins,); 1 belongs to the last bin."""
     return np.bincount(np.minimum((values * bins).astype(np.intp), bins - 1).ravel(), minlength=bins)
 
 
@@ -182,7 +182,10 @@ def curve(area: np.ndarray) -> Features:
 
 
 def rhythm(values: np.ndarray) -> np.ndarray:
-    """Compute the shares of a curve's variance at 1, 2, ... cycles per clip, and the dominant number of cycles."""
+    """Compute the shares of a curve's variance (frames,) at 1, 2, ... cycles per clip, and a tenth of the dominant number.
+
+    Returns an array (RHYTHM + 1,); zeros for a constant curve.
+    """
     power = np.abs(np.fft.rfft(values - values.mean())[1:]) ** 2
     total = power.sum()
     if total < 1e-18:

@@ -206,7 +206,7 @@ class _FoldProblems:
         )
 
     def probabilities(self, logits: np.ndarray) -> np.ndarray:
-        """Return the probability of each output's class; 0 for classes absent from a fold."""
+        """Return the probability of each output's class, in the shape of the logits; 0 for classes absent from a fold."""
         if self.classes == 2:
             return expit(logits)
         return softmax(np.where(self.present, logits, -np.inf), axis=-1)

@@ -53,7 +53,7 @@ class LinearModel:
 def predict_all(
     models: Sequence[LinearModel], features: np.ndarray, indices: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """Return the predictions of several models (`LinearModel.predict`), reading the features once."""
+    """Return the predictions of each model for rows (n,), as `LinearModel.predict` does, reading the features once."""
     count = len(features) if indices is None else len(indices)
     outputs = [np.empty((count, model.coefficients.shape[1])) for model in models]
     for rows, block in row_blocks(features, indices):

@@ -36,7 +36,7 @@ class TrainingObjective:
         return len(self.task.classes) or 1
 
     def loss(self, outputs: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-        """Return the mean loss over rows: squared error, cross-entropy, or binary cross-entropy of the known labels."""
+        """Return the mean loss over rows, a scalar: squared error, cross-entropy, or binary cross-entropy of known labels."""
         targets = torch.as_tensor(self.targets[rows], device=outputs.device)
         if not self.task.classes:
             return functional.mse_loss(outputs[:, 0], targets.to(outputs.dtype))

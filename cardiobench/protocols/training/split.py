@@ -9,7 +9,7 @@ from cardiobench.protocols.learnable import two_answers
 
 
 def fit_and_held(data: TaskData, seed: int, learner: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training rows and the rows for choosing the epoch, without common patients and without test patients.
+    """Return training rows (n,) and rows for choosing the epoch (m,), without common patients and test patients.
 
     The latter are the validation split, or a fifth of the training patients if there is none.
 

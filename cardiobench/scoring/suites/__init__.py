@@ -43,12 +43,12 @@ class Suite:
 
 
 def suites_in(package: ModuleType) -> dict[str, Path]:
-    """Return name -> file of the suites in a package, in alphabetical order."""
+    """Return a mapping from name to file of the suites in a package, in alphabetical order."""
     return {path.stem: path for folder in package.__path__ for path in sorted(Path(folder).glob("*.json"))}
 
 
 def suite_files() -> dict[str, Path]:
-    """Return name -> file of all suites: the published ones, then those of extensions.
+    """Return a mapping from name to file of all suites: the published ones, then those of extensions.
 
     Raises:
         BadConfig: Two suites have the same name.

@@ -79,7 +79,7 @@ ANSWERS = {
 
 
 def starts(n_frames: int, clips: int) -> np.ndarray:
-    """Return the start frames of a recording's clips, evenly spaced and unique; only 0 for a short recording."""
+    """Return the start frames (k,) of at most `clips` clips, evenly spaced and unique; only 0 for a short recording."""
     return np.unique(np.linspace(0, max(n_frames - FRAMES, 0), clips).round().astype(int))
 
 
