@@ -99,11 +99,10 @@ SHORT = (
 
 
 def short(rows: Mapping[str, Sequence[Row]]) -> str:
-    """Return scores of published networks on the bundled ECGs as lines of text."""
+    """Return scores of published networks on the bundled ECGs as rows of a Markdown table."""
     found = [(next(row for row in rows[run] if row.how == how), text) for run, how, text in SHORT]
-    wide = max(len(row.what) for row, _ in found)
     return "\n".join(
-        f" {row.what:{wide}}   {100 * row.value:.2f}   {100 * row.low:.2f} – {100 * row.high:.2f}   {text}"
+        f"| {row.what} | {100 * row.value:.2f} | {100 * row.low:.2f} – {100 * row.high:.2f} | {text} |"
         for row, text in found
     )
 

@@ -1,4 +1,4 @@
-"""Check a release: build it twice from a tag, install the wheel without extras, score a CSV, and run README's example."""
+"""Check a release: build it twice from a tag, install the wheel, and follow README and the first hour with it."""
 
 import csv
 import os
@@ -160,6 +160,21 @@ def check_readme(python: Path, work: Path) -> None:
         sys.exit(f"README's example printed\n{printed}\nand the README shows\n{shown}")
 
 
+def check_first_hour(python: Path, work: Path) -> None:
+    """Follow docs/first_hour.md as printed, without `make demo`, which CI runs in a job of its own."""
+    page = (ROOT / "docs" / "first_hour.md").read_text(encoding="utf-8")
+    folder = work / "first hour"
+    folder.mkdir()
+    places = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "XDG_CACHE_HOME": str(work / "cache")}
+    printed = []
+    for language, code in re.findall(r"```(bash|python)\n(.*?)```", page, re.DOTALL):
+        if code != "make demo\n":
+            line = ["bash", "-ec", code] if language == "bash" else [python, "-c", code]
+            printed.append(call(*line, cwd=folder, HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1", **places))
+    if len(printed) != 5 or "collapsed" not in printed[2] or not (folder / "twin").exists():
+        sys.exit(f"docs/first_hour.md printed\n{printed}")
+
+
 def main() -> None:
     """Run all checks in a temporary folder outside the checkout."""
     with tempfile.TemporaryDirectory(prefix="cardiobench-wheel-") as name:
@@ -172,8 +187,9 @@ def main() -> None:
         call(python, "-c", "import cardiobench, importlib.util as u; assert u.find_spec('torch') is None", cwd=work)
         check_predictions(python, work)
         check_readme(python, work)
+        check_first_hour(python, work)
         sys.stdout.write(f"{source.name} and {wheel.name} ({sizes}): two builds are equal; installed without extras, ")
-        sys.stdout.write("imported, scored a CSV, and ran README's example\n")
+        sys.stdout.write("imported, scored a CSV, and ran README's example and the first hour\n")
 
 
 if __name__ == "__main__":

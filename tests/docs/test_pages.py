@@ -45,8 +45,6 @@ def run_page(page: Path, folder: Path, capsys) -> list[str]:
         if file:
             (folder / file).write_text(code, encoding="utf-8")
             continue
-        if "make demo" in code:  # This make target has its own CI job.
-            continue
         if language == "bash":
             done.append(run_apart(code, folder) if page.stem in OWN_DATA else run_here(code, capsys))
             continue
@@ -57,13 +55,13 @@ def run_page(page: Path, folder: Path, capsys) -> list[str]:
 
 
 # Mapping from page to the number of run blocks, an expected output, and a file that exists at the end.
+# `tests/wheel_smoke.py` runs the first hour.
 TUTORIALS = {
-    "first_hour": (5, 2, "collapsed", "twin"),  # A constant prediction is told from a model.
     "my_model": (4, 1, "lab/mine", "results/report.html"),
     "my_recordings": (7, 6, "klinik/schenkelblock", "my_datasets/klinik/splits.csv"),
     "my_predictions": (6, 3, "theirs", "exported.parquet"),
 }
-OWN_DATA = ("first_hour", "my_recordings")
+OWN_DATA = ("my_recordings",)
 """Pages with other datasets, which a process remembers: each command runs in its own process."""
 
 
