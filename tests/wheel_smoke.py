@@ -161,7 +161,7 @@ def check_readme(python: Path, work: Path) -> None:
 
 
 def check_first_hour(python: Path, work: Path) -> None:
-    """Follow docs/first_hour.md as printed, without `make demo`, which CI runs in a job of its own."""
+    """Follow docs/first_hour.md as printed, without `make demo`, which takes minutes."""
     page = (ROOT / "docs" / "first_hour.md").read_text(encoding="utf-8")
     folder = work / "first hour"
     folder.mkdir()

@@ -50,7 +50,7 @@ class WithHead(BaseEncoder):
     """Prefix of the keys of the head."""
 
     def prepare(self, signal: np.ndarray) -> np.ndarray:
-        """Normalise a signal in mV, (1000, 12)."""
+        """Normalise a signal (1000, 12) in mV."""
         raise NotImplementedError
 
     def transform(self, recording: Ecg) -> torch.Tensor:

@@ -110,7 +110,7 @@ def recomputed(metric: str, answers: pd.DataFrame, classes: Sequence[str]) -> fl
 
 
 def indicators(cells: pd.Series, classes: Sequence[str]) -> np.ndarray:
-    """Return labels separated by `;` as 0 and 1, (n, classes)."""
+    """Return an array (n, classes) with 1 for each of the labels separated by `;`, else 0."""
     sets = [set(str(cell).split(";")) for cell in cells]
     return np.array([[int(name in labels) for name in classes] for labels in sets])
 

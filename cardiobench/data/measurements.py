@@ -253,7 +253,7 @@ def read_grades(rows: pd.DataFrame, rule: GradeRule) -> tuple[pd.Series, pd.Seri
 
 
 def prosthetic_valves(table: pd.DataFrame, valves: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return measurement_id -> prefixes of measurements about a prosthesis; `native` and `none` do not count."""
+    """Return a mapping from measurement_id to prefixes of measurements about a prosthesis; `native` and `none` do not count."""
     present: dict[str, set[str]] = {}
     foreign = ~table["result"].str.strip().str.lower().isin(("native", "none", "no"))
     for row in table[foreign].itertuples():

@@ -30,7 +30,7 @@ class TwinManifest:
     files: Mapping[str, tuple[int, str]]
 
     def sizes(self, raw: Path) -> dict[str, int]:
-        """Return relative path in a raw folder of the twin -> size."""
+        """Return the size of each file by its path in a raw folder of the twin."""
         inner = raw.relative_to(self.folder).as_posix()
         above = "" if inner == "." else f"{inner}/"
         return {name.removeprefix(above): size for name, (size, _) in self.files.items() if name.startswith(above)}

@@ -185,7 +185,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def studies(cls, raw: Path) -> pd.DataFrame:
-        """Return study_id -> measurement_id; empty for releases whose study list has no measurements."""
+        """Return a mapping from study_id to measurement_id; empty for releases whose study list has no measurements."""
         table = read_columns(
             raw / STUDIES, {"study_id": identifier()}, extra={"measurement_id": identifier(optional=True)}
         )
@@ -205,7 +205,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def sexes(cls, raw: Path) -> pd.Series:
-        """Return subject_id -> "F" or "M" from the table of patients of MIMIC-IV, if the user has added it."""
+        """Return "F" or "M" by subject_id, from the table of patients of MIMIC-IV if the user has added it."""
         path = next((raw / name for name in PATIENTS if (raw / name).is_file()), None)
         if path is None:
             return pd.Series(dtype=object)

@@ -23,7 +23,7 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 def picture(*shape: int) -> np.ndarray:
-    """Return smooth grey levels that differ between frames, uint8 (*shape, 3)."""
+    """Return frames uint8 (*shape, 3) of smooth grey levels that differ between frames."""
     axes = np.meshgrid(*(np.arange(size) for size in shape), indexing="ij")
     waves = [sum(np.sin((number + 2) * axis / 9 + colour) for number, axis in enumerate(axes)) for colour in range(3)]
     return np.clip(np.stack(waves, axis=-1) * 40 + 120, 0, 255).astype(np.uint8)
