@@ -79,14 +79,19 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
     absent = [column for column in COLUMNS if column not in table.columns]
     if absent:
         raise BadData(
-            f"{source} of {task.name} lack the column {', '.join(absent)}; they have {', '.join(table.columns)}."
+            f"{source} of {task.name} lack the column {', '.join(absent)}; they have {', '.join(table.columns)}. "
+            "Add the column."
         )
     for column in ("id", "patient_id"):
         if (nameless := int((table[column].isna() | (table[column] == "")).sum())) > 0:
-            raise BadData(f"{source} of {task.name}: {nameless} of {len(table)} rows have no {column}.")
+            raise BadData(
+                f"{source} of {task.name}: {nameless} of {len(table)} rows have no {column}. Fill in the {column}."
+            )
     if not table["id"].is_unique:
         repeated = table.loc[table["id"].duplicated(), "id"].unique()
-        raise BadData(f"{source} of {task.name} repeat {counted(len(repeated), 'id')}: {first_n(repeated)}.")
+        raise BadData(
+            f"{source} of {task.name} repeat {counted(len(repeated), 'id')}: {first_n(repeated)}. Keep one row of each."
+        )
     if task.classes:
         if (unknown := int(table["y_true"].isna().sum())) > 0:
             raise BadData(
@@ -103,7 +108,8 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
     if not finite.all():
         odd = table.loc[~finite, "id"]
         raise BadData(
-            f"{source} of {task.name}: {len(odd)} of {len(table)} labels are not finite numbers: {first_n(odd)}."
+            f"{source} of {task.name}: {len(odd)} of {len(table)} labels are not finite numbers: {first_n(odd)}. "
+            "Leave these rows out."
         )
     return table
 

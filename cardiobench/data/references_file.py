@@ -191,7 +191,9 @@ def read_references(source: str | Path | pd.DataFrame, task: Task) -> References
         table = table[labelled].reset_index(drop=True)
     table = _typed(table, task, path)
     if len(unlabelled) and (both := set(unlabelled["id"]) & set(table["id"])):
-        raise BadData(f"{path}: {len(both)} units have a row with a label and one without: {first_n(sorted(both))}.")
+        raise BadData(
+            f"{path}: {len(both)} units have a row with a label and one without: {first_n(sorted(both))}. Keep one of them."
+        )
     references = References(task, check_references(table, task, path), unlabelled, release, problem)
     if release is not None and references.digest != digest:
         problem = "their rows differ from those written by `cardiobench references`"

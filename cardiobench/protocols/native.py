@@ -81,7 +81,8 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
         return outputs
     if outputs.min(initial=0) < 0 or outputs.max(initial=0) > 1:
         raise BadModel(
-            f"the heads of {model} gave numbers outside [0, 1] for {task.name}, which asks for probabilities."
+            f"the heads of {model} gave numbers outside [0, 1] for {task.name}, which asks for probabilities. "
+            "Correct predict_native of its adapter."
         )
     if task.rules.answer == "labels":
         return outputs

@@ -119,7 +119,7 @@ class DeclaredTask(_Closed):
             raise ValueError(f"no kind '{self.kind:.60}'; the kinds are {', '.join(known)}")
         several = self.rules.answer == "labels"
         if several == (self.columns is None) or several != (self.column is None):
-            raise ValueError("a multilabel task needs `columns`, any other task `column`")
+            raise ValueError("a multilabel task needs `columns`; any other task needs `column`")
         if several and self.missing:
             raise ValueError("a multilabel task has no `missing`; empty cells of its columns are not measured")
         count = len(set(self.classes or ()))

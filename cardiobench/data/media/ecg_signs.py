@@ -212,7 +212,7 @@ def contradiction(signs: EcgSigns) -> CheckValue | None:
 
 
 def header(signs: EcgSigns) -> CheckValue | None:
-    """Count what the file states about its samples and they contradict."""
+    """Count the statements of the header that the samples contradict; the note quotes the first two."""
     said = signs.ecg.contradictions
     return CheckValue(len(said), "; ".join(said[:2]) + ("; ..." if len(said) > 2 else ""))
 

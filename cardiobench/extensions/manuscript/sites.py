@@ -208,7 +208,7 @@ def _without_same_recordings(group: dict[str, ResultEntry]) -> tuple[Problem, ..
 
 
 def _column(task: str, column: str, data_dir: Path | None) -> "pd.Series[str]":
-    """Return a mapping from unit to site from the rows of a dataset."""
+    """Return the site of each unit, from the rows of a dataset."""
     own = catalog.task(task)
     frame = open_dataset(own.dataset, data_dir, allow_missing=True, need_media=False).table.listed
     if column not in frame:

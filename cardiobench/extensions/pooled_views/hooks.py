@@ -13,7 +13,7 @@ from cardiobench.runner.hooks import RunHooks
 
 
 class PooledViewHooks(RunHooks):
-    """Pooled view predictions."""
+    """Hooks that pool the view predictions of several datasets into one result."""
 
     def announce(self, tasks: Sequence[Task], datasets: Mapping[str, OpenDataset], config: RunConfig) -> Iterator[str]:
         """Yield a line that names the datasets whose view predictions will be pooled."""
