@@ -25,7 +25,7 @@ def draw_curves(curves: Mapping[str, Curves], model: ModelAnswers, label: str) -
     for number, (kind, (bins, band, benefit)) in enumerate(curves.items()):
         style = {"color": LINES[number], "linestyle": DASHES[number], "linewidth": 1.4}
         if not number:
-            above.plot(bins["x"], bins["y"], "o", color=LINES[0], markersize=3)
+            above.plot(bins["x"], bins["y"], "o", color=LINES[0], markersize=3, clip_on=False)
             below.fill_between(benefit["threshold"], benefit["low"], benefit["high"], color=LINES[0], alpha=0.18)
         if isinstance(band, pd.DataFrame):
             above.plot(band["probability"], band["share"], label=kind, **style)

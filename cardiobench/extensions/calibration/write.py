@@ -46,9 +46,12 @@ def write(found: FoundAnswers, measured: tables.CalibrationTables, out: Path) ->
                 from cardiobench.extensions.calibration.figure import draw_curves
 
                 path = out / f"{stem}.svg"
+                smoothed = next(iter(curves.values()))[1]
+                absent = f" Reliability: {smoothed}." if isinstance(smoothed, str) else ""
                 caption = (
                     f"{found.task}, {found.label}: reliability and decision curves of {model.name}, {model.protocol}; bands: 95 % "
-                    f"intervals over patients of the answers as given, n = {model.test.clusters.count} patients."
+                    f"intervals over patients of the answers as given, n = {model.test.clusters.count} patients. Dots: bins of "
+                    f"the answers as given.{absent}"
                 )
                 save_figure(draw_curves(curves, model, found.label), path, caption)
         except MissingExtra as error:

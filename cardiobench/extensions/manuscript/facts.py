@@ -155,6 +155,16 @@ def _groups(result: ScoreResult) -> str:
     return f"{result.model['name']}, {result.label}, {result.task}: {'; '.join(shown)}" if shown else ""
 
 
+def _participants(result: ScoreResult) -> str:
+    """Return the number of patients of each group, for groups that are scored."""
+    shown = [
+        f"{name}: "
+        + ", ".join(f"{group} {one.n_patients} patients (n = {one.n})" for group, one in found.values.items())
+        for name, found in result.groups.items()
+    ]
+    return f"{result.task}, test split, by {'; '.join(shown)}" if shown else ""
+
+
 def _output(result: ScoreResult) -> str:
     task = find_task(result.task)
     return f"{result.task}: {'probabilities of classes, or classes' if task.classes else task.kind}" if task else ""
@@ -226,6 +236,7 @@ STATEMENTS = {
     "metrics": _metrics,
     "statistics": _statistics,
     "groups": _groups,
+    "participants": _participants,
     "output": _output,
     "pretraining": _pretraining,
     "suite": _suite,
@@ -244,6 +255,8 @@ PLACES = {
     "counts": "tables.tex",
     "missing": "tables.tex",
     "flow": "tables.tex; `cardiobench flow` draws the diagram",
-    **dict.fromkeys(("access", "exclusions", "outcome", "input", "groups", "output", "suite", "outside"), ""),
+    **dict.fromkeys(
+        ("access", "exclusions", "outcome", "input", "groups", "participants", "output", "suite", "outside"), ""
+    ),
 }
 """Topic -> file with the complete statement, empty if there is none; `methods` for all others."""

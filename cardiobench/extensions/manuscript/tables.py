@@ -40,11 +40,13 @@ def _table(contest: Contest, entries: Sequence[ResultEntry], pairs: Sequence[Pai
         "score, and all that a paired comparison on the same patients does not distinguish from it."
     )
     lines = [
-        "% needs \\usepackage{booktabs}",
+        "% needs \\usepackage{booktabs,graphicx}",
         "\\begin{table}",
         "\\centering\\small",
         f"\\caption{{{tex(caption)}}}",
         f"\\label{{{label('tab', task, condition)}}}",
+        # A table that is wider than the text is made smaller.
+        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
         f"\\begin{{tabular}}{{l{'r' * (len(COLUMNS) - 2)}l}}",
         "\\toprule",
         " & ".join(COLUMNS) + " \\\\",
@@ -54,7 +56,7 @@ def _table(contest: Contest, entries: Sequence[ResultEntry], pairs: Sequence[Pai
             for name in sorted(results, key=lambda name: order[id(results[name])])
         ),
         "\\bottomrule",
-        "\\end{tabular}",
+        "\\end{tabular}}",
         f"\\\\[2pt]{{\\footnotesize {tex(_note(first, flags))}}}",
         "\\end{table}",
         "",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from cardiobench.report.grid import latex_text
 from cardiobench.results.formatting import markdown_text
 
+_LIST = re.compile(r"[-+.\de]+(?:/[-+.\de]+){3,}")
 LAST_LATIN = 0x17F
 """Last letter of Latin Extended-A; pdfLaTeX has no glyphs for most letters beyond."""
 LETTERS = {"‘": "`", "’": "'", "“": "``", "”": "''", "—": "---", "•": "\\textbullet{}", "−": "$-$"}
@@ -15,8 +16,12 @@ PREAMBLE = r"""% Letters beyond Latin are printed as their code by pdfLaTeX, and
 
 
 def tex(text: str) -> str:
-    r"""Escape text for LaTeX, with letters that pdfLaTeX does not know as `\foreignletter{code}{letter}`."""
-    return "".join(_letter(sign) for sign in latex_text(text))
+    r"""Escape text for LaTeX, with letters that pdfLaTeX does not know as `\foreignletter{code}{letter}`.
+
+    Lists such as `0.01/0.1/1/10` may be broken after each number, because LaTeX breaks lines at spaces only.
+    """
+    escaped = "".join(_letter(sign) for sign in latex_text(text))
+    return _LIST.sub(lambda found: found[0].replace("/", "/\\allowbreak{}"), escaped)
 
 
 def _letter(sign: str) -> str:

@@ -90,11 +90,11 @@ def execute(arguments: argparse.Namespace) -> int:
     rows = [(one.question, one.assumed, f"{one.patients:,}" if one.patients else f"> {MOST:,}") for one in found.sizes]
     title = f"test patients for {found.task.name}, {found.number.key}, power {100 * arguments.power:g} %"
     console.table(title, ("to show", "assumed", "patients"), rows)
+    if largest := most(found.sizes):
+        console.print(f"largest of these: {largest:,} patients")
     areas = [(f"{area:g}", *(f"{size:,}" for size in sizes)) for area, sizes in found.validation.items()]
     columns = ("AUROC", "observed / expected ± 0.1", "calibration slope ± 0.1", "AUROC ± 0.05")
     console.table("to validate a calibrated model (Riley et al. 2021)", columns, areas)
-    if largest := most(found.sizes):
-        console.print(f"largest of these: {largest:,} patients")
     unit = found.task.unit
     suites = found.margin.of_suites
     console.print(

@@ -18,7 +18,15 @@ from cardiobench.results.collect import Problem, collect
 from cardiobench.results.estimate import Estimate
 from cardiobench.scoring.families import margin as margin_of
 
-COLUMNS = ("model", "protocol", "breakdown", "largest difference", "95 % interval", "patients", "judged")
+COLUMNS = (
+    "model",
+    "protocol",
+    "breakdown",
+    "largest difference",
+    "95 % interval",
+    "patients of the smallest group",
+    "judged",
+)
 EXPLAINED = (
     "Equal: the 95 % intervals of the differences of all pairs of groups lie within the margin, so that groups that differ "
     "by the margin are called equal in at most 2.5 % of cases. Different: the interval of a difference excludes 0 (Bonferroni "

@@ -105,6 +105,9 @@ def test_compiles(made, tmp_path):
         said = done.stdout.decode("utf-8", "replace")
         assert done.returncode == 0, said[-2000:]
     assert "undefined" not in said, said[-2000:]
+    assert not re.findall(r"Overfull \\hbox \(.*too wide\) in paragraph.*\n \[\]\[\]", said), (
+        "a table is wider than the page"
+    )
 
 
 def test_tables_have_label_n_patients_coverage_verdict_and_note(paper, results):
@@ -181,6 +184,21 @@ def test_checklist_has_every_item_once(name):
     for number in {number for number, letter in numbers if letter}:
         letters = [letter for one, letter in numbers if one == number]
         assert letters == [chr(ord("a") + place) for place in range(len(letters))]
+
+
+def test_lists_of_numbers_may_be_broken():
+    assert tex("penalties 0.1/1/10/1e+06") == "penalties 0.1/\\allowbreak{}1/\\allowbreak{}10/\\allowbreak{}1e+06"
+    assert tex("122/122 units of lab/a") == "122/122 units of lab/a"
+
+
+def test_characteristics_of_participants_are_counts_of_groups(results):
+    entries = [entry.result for entry in collect([results]).entries]
+    known, grouped = facts(entries), [one for one in entries if one.groups]
+    answers = {item: answer for item, _, _, answer, _ in rows(read_checklist("tripod_ai_2024"), known)}
+    (name, found), *_ = grouped[0].groups.items()
+    group, one = next(iter(found.values.items()))
+    assert f"by {name}: {group} {one.n_patients} patients (n = {one.n})" in answers["20b"]
+    assert "gap" in answers["14"] and "gap" not in answers["20b"]
 
 
 def test_tripod_has_its_52_parts():

@@ -69,6 +69,12 @@ def test_closed_forms_of_a_binary_task(capsys):
     assert size(found, "95 % interval") == pytest.approx(4 * size(wide, "95 % interval"), rel=0.02)
 
 
+def test_largest_number_is_that_of_the_table_above(capsys):
+    assert main(["plan", "--task", "ptb_xl/cd", "--margin", "0.03", "--prevalence", "0.2", "--score", "0.7"]) == 0
+    said = capsys.readouterr().out
+    assert said.index("told apart") < said.index("largest of these: 4,552 patients") < said.index("Riley et al. 2021")
+
+
 def test_more_power_needs_more_patients_and_correction_more_still(capsys):
     words = "--task", "camus/ef", "--margin", "1", "--score", "5", "--correlation", "0.6"
     usual, sure, many = (
