@@ -168,11 +168,10 @@ def _channels(dataset: Any, group: _Multiplex) -> Channels:
         raise NotImplementedError("waveforms in big-endian files are not supported")
     if item.WaveformSampleInterpretation in ("MB", "AB"):
         raise NotImplementedError(f"samples coded as {item.WaveformSampleInterpretation} are not supported")
+    there = len(item.WaveformData) // (item.WaveformBitsAllocated // 8 * item.NumberOfWaveformChannels)
+    if there != group.samples:
+        raise ValueError(f"{group.samples} samples are declared, but {there} are there")
     stored = handler.multiplex_array(dataset, group.number, as_raw=True)
-    if len(item.WaveformData) - stored.nbytes >= stored.itemsize * stored.shape[1]:
-        raise ValueError(
-            f"{group.samples} samples are declared, but {len(item.WaveformData) // (stored.nbytes // len(stored))} are there"
-        )
     positions = [position for position, name in enumerate(group.names) if name in LEADS]
     sources, names = ([row[i] for i in positions] for row in (item.ChannelDefinitionSequence, group.names))
     units = tuple(map(_unit, sources, names))

@@ -136,7 +136,7 @@ class _Adoption:
         checked = self._read_recordings(index, settings, incomplete)
         left_out = left_out_rows(index["id"], self._present(located), dict(checked.unreadable), self.dropped)
         kept = ~index["id"].isin(left_out["id"]).to_numpy()
-        if len(left_out):
+        if len(left_out) and not problems.problems:
             self.said.append(f"{len(left_out)} rows are left out of the dataset, as {LEFT_OUT} and every result state")
         index = index[kept].reset_index(drop=True)
         self._split(tasks, index, kept, checked)

@@ -190,7 +190,7 @@ def set_group(**values):
         (rename(tuple(f"Lead {lead} inverted" for lead in LEADS)), "without a lead .*Lead V6 inverted"),
         (rename(("Lead II", *(f"Lead {lead}" for lead in LEADS[1:]))), "has lead II 2 times"),
         (set_group(NumberOfWaveformSamples=200), "200 samples are declared, but 300 are there"),
-        (set_group(NumberOfWaveformSamples=400), "cannot be read as a DICOM waveform"),
+        (set_group(NumberOfWaveformSamples=400), "400 samples are declared, but 300 are there"),
         (set_group(SamplingFrequency="0"), "cannot be read as a DICOM waveform"),
         (set_group(WaveformBitsAllocated=8, WaveformSampleInterpretation="MB"), "samples coded as MB"),
         (lambda dataset: delattr(dataset, "WaveformSequence"), "0 groups of waveforms without a lead"),
