@@ -76,8 +76,14 @@ def stretch_of_tables(
     found = {}
     for key, value in whole.items():
         slope, moved = (np.nan_to_num(np.concatenate([one[key] for one in several]) - value) for several in (near, far))
-        entering = filled[np.abs(np.nan_to_num(fewer[key] - value)) > _STEP**2]
-        found[key] = stretch_of_changes(slope / _STEP, moved, clusters, np.isin(codes, entering))
+        entering = np.abs(np.nan_to_num(fewer[key] - value)) > _STEP**2
+        # A perfect score depends on no row. The rows that enter it are those on which it depends after errors.
+        if not entering.any():
+            smoothed = scores(np.vstack([total, total - _STEP * one_row]) + 1)[key]
+            entering = np.abs(np.nan_to_num(smoothed[1:] - smoothed[0])) > _STEP**2
+        # The difference of two models with the same answers depends on no row either, and counts all of them.
+        rows = np.isin(codes, filled[entering]) if entering.any() else None
+        found[key] = stretch_of_changes(slope / _STEP, moved, clusters, rows)
     return found
 
 

@@ -205,6 +205,17 @@ def test_results_of_a_dataset_that_is_not_known_name_the_flag():
     assert "no two models" in str(nothing_to_compare(arguments, [], {"ptb_xl/cd"}))
 
 
+def test_another_model_is_evaluated_into_a_folder(tmp_path):
+    """Two protocols of one model are not compared; the printed command must not write into a file."""
+    files = [tmp_path / "runs" / name for name in ("probe.json", "knn.json")]
+    files[0].parent.mkdir()
+    for one in files:
+        one.write_text("{}", encoding="utf-8")
+    for sources, into in ((files, "results"), ([tmp_path / "runs", files[0]], str(tmp_path / "runs"))):
+        arguments = argparse.Namespace(task=None, tasks=[], sources=sources)
+        assert str(nothing_to_compare(arguments, [], {TASK})).endswith(f"--output-dir {into}")
+
+
 @pytest.mark.parametrize(
     "line",
     [

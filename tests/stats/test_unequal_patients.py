@@ -74,6 +74,37 @@ def test_sensitivity_counts_the_patients_of_positive_rows():
     assert found["sensitivity"] > 1.02 * of_all, "fewer patients than those of all rows"
 
 
+def of_sizes(sizes):
+    """Return the factor of a score that leaving out a patient does not change, for the rows of each patient that enter it."""
+    effective = sizes.sum() ** 2 / (sizes**2).sum()
+    return stats.t.ppf(0.975, effective - 1) / stats.t.ppf(0.975, P - 1)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_perfect_and_failed_scores_count_the_patients_of_their_rows(right):
+    """No row changes such a score a little, and yet it rests on the patients of its rows, not on a single one."""
+    truth = (np.arange(P) % 2)[WHO]
+    answer = truth if right else 1 - truth
+    counts = load_metric("classification_report").from_tables
+    found = stretch_of_tables(truth * 2 + answer, 4, CLUSTERS, lambda n: counts(n.reshape(-1, 2, 2), np.ones(2, bool)))
+    for label, key in enumerate(("specificity", "sensitivity")):
+        assert found[key] == pytest.approx(of_sizes(np.bincount(WHO[truth == label], minlength=P)))
+    assert found["accuracy"] == pytest.approx(of_sizes(SIZES))
+
+
+def test_equal_answers_of_two_models_are_those_of_all_patients():
+    truth = (np.arange(P) % 2)[WHO]
+    answer = np.where(np.random.default_rng(5).random(len(WHO)) < 0.7, truth, 1 - truth)
+    f1, both = load_metric("f1_macro").from_tables, np.ones(2, bool)
+
+    def difference(counts):
+        pairs = counts.reshape(-1, 2, 2, 2)
+        return {"f1": f1(pairs.sum(axis=3), both)["f1_macro"] - f1(pairs.sum(axis=2), both)["f1_macro"]}
+
+    found = stretch_of_tables(truth * 4 + 3 * answer, 8, CLUSTERS, difference)
+    assert found["f1"] == pytest.approx(of_sizes(SIZES))
+
+
 def test_auroc_of_patients_with_one_class_against_scikit_learn():
     rng = np.random.default_rng(2)
     positive = (np.arange(P) % 3 == 0)[WHO]

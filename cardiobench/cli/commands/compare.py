@@ -180,7 +180,7 @@ def nothing_to_compare(
             f"the results are of {first_n(unknown)}, whose dataset is not known here. Give the folder of your datasets with "
             "--datasets-dir."
         )
-    into = arguments.sources[-1] if arguments.sources else "results"
+    into = next((one for one in reversed(arguments.sources) if not one.is_file()), "results")
     again = command("eval", "--model", "A", "B", "--output-dir", into)
     return MissingData(
         f"no two models in {' '.join(map(str, arguments.sources or ['results']))} have results for the same task and protocol. "
