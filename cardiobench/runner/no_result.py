@@ -128,7 +128,7 @@ def _model_reason(name: str, request: Requested, summary: RunSummary, datasets: 
     if not fitting:
         kinds = dict.fromkeys(datasets.modalities.values())
         others = f"{first_n(datasets.modalities, SHOWN)} {'is' if len(datasets.modalities) == 1 else 'are'}"
-        return f"the model takes {' and '.join(taken)}, {others} {' and '.join(kinds)}"
+        return f"the model takes {' and '.join(taken)}, and {others} {' and '.join(kinds)}"
     if all(one in datasets.absent for one in fitting):
         return f"there is no data here for {first_n(fitting, SHOWN)}"
     return f"{', '.join(request.protocols)} gives none on the data of this run"

@@ -312,7 +312,7 @@ def plan_model(
                 needed, listed = data.frame["id"].iloc[plans[name].indices], data.table.listed["id"]
                 model.vectors.check_ids(name, list(needed), list(listed), partly=partly)
         elif len(context.config.models) == 1 and context.config.tasks:
-            reason = f"the model takes {' and '.join(model.modalities)}, {name} is {dataset.spec.modality}"
+            reason = f"the model takes {' and '.join(model.modalities)}, and {name} is {dataset.spec.modality}"
             context.summary.not_applicable += [
                 (model.name, task.name, protocol, reason) for task in members for protocol in protocols
             ]

@@ -303,7 +303,7 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
         )
     names = choose(config.protocols) if config.protocols else default_protocols(config.tasks)
     if unselected := ", ".join(name for name in config.options if name not in names):
-        raise BadConfig(f"--option sets {unselected}, which is not selected. Add it to --protocols or remove it.")
+        raise BadConfig(f"{unselected}, named by --option, is not selected. Add it to --protocols or remove it.")
     return look_up(names, lambda name: protocol(name, config))
 
 

@@ -208,6 +208,7 @@ def test_first_screen_has_ten_models_and_the_heat_map_is_a_switch(browser):
     shown(page, "heat", "Share of the way", "<script>")
     assert page.locator("#heat tbody tr").count() == 12 and "heat=true" in page.url
     assert page.locator("#heat tbody tr").last.bounding_box()["y"] < 900
+    assert page.locator("#heat tbody th").first.evaluate("e => e.scrollWidth <= e.clientWidth"), "names are whole"
     assert violations(page) == []
     page.get_by_role("checkbox", name="Heat map").click()
     shown(page, "overview", "mean f1_macro")

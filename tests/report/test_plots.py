@@ -79,6 +79,19 @@ def test_heatmaps_have_room_for_long_model_names(tmp_path):
     assert [text.get_text() for text in axes.get_yticklabels()] == [names[0][:31] + "…", "org/model"]
 
 
+def test_rows_of_models_with_long_names_differ_and_state_the_protocol():
+    _, result = example_results.scored_example("phantom_ecg/cd", 0.6, 1)
+    names = [
+        "cardiobench/random-xresnet1d101",
+        *(f"some-hospital/ecg-foundation-vit-l{n}-{'x' * 60}" for n in (16, 32)),
+    ]
+    with figure_style():
+        drawn = scores_figure([dataclasses.replace(result, model={"name": name}) for name in names])
+    labels = [text.get_text() for text in drawn.figure.axes[0].texts][: len(names)]
+    assert f"{names[0]} · {result.label}" in labels and len(set(labels)) == len(names)
+    assert all(label.endswith(f" · {result.label}") for label in labels)
+
+
 @pytest.mark.parametrize(
     "task", [pytest.param("phantom_echo/ef", marks=pytest.mark.slow), "phantom_echo/view", "phantom_ecg/cd"]
 )

@@ -38,7 +38,7 @@ def test_echo_model_on_an_ecg_task_gives_exit_code_1_and_one_sentence(folders, c
     assert main(line(folders, "--model", ECHO, "--tasks", TASK)) == 1
     said = capsys.readouterr()
     assert "the model takes echo" not in said.out and said.err == (
-        f"NoResult: {ECHO} has no result: the model takes echo, ptb_xl_sample is ecg. "
+        f"NoResult: {ECHO} has no result: the model takes echo, and ptb_xl_sample is ecg. "
         f"`cardiobench doctor --model {ECHO}` lists the tasks and protocols that it supports.\n"
     )
     assert main(line(folders, "--model", ECHO, "--tasks", TASK, "--json")) == 1
@@ -46,7 +46,7 @@ def test_echo_model_on_an_ecg_task_gives_exit_code_1_and_one_sentence(folders, c
     assert found["exit_code"] == 1 and found["no_result"].startswith(ECHO)
     assert main(line(folders, "--model", ECHO, "--tasks", TASK, "--dry-run")) == 1
     assert f"{ECHO} has no result: the model takes echo" in capsys.readouterr().out
-    with pytest.raises(NoResult, match="the model takes echo, ptb_xl_sample is ecg"):
+    with pytest.raises(NoResult, match="the model takes echo, and ptb_xl_sample is ecg"):
         cardiobench.evaluate(ECHO, TASK, **folders)
 
 

@@ -62,9 +62,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the findings and return the exit code."""
-    from cardiobench.cli.doctor import COLUMNS, examine, print_diagnosis
-    from cardiobench.core.config import RunConfig, make_config
-    from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
 
     data = arguments.dataset or arguments.embeddings
@@ -77,6 +74,14 @@ def execute(arguments: argparse.Namespace) -> int:
         raise BadConfig("--sheet shows recordings. Give it with --dataset NAME alone, or leave it out.")
     if data:
         return _examine_data(arguments)
+    return _examine_model(arguments)
+
+
+def _examine_model(arguments: argparse.Namespace) -> int:
+    from cardiobench.cli.doctor import COLUMNS, examine, print_diagnosis
+    from cardiobench.core.config import RunConfig, make_config
+    from cardiobench.core.console import Console
+
     diagnosis = examine(
         arguments.model,
         quick=arguments.quick,

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from scipy import fft, ndimage, signal
+from scipy import fft, ndimage
 
 FS = 250  # Sampling rate in Hz of all functions here.
 QUIET = 5  # Maximum gap in samples within a QRS complex, 16 ms.
@@ -33,6 +33,8 @@ def zero_phase(ecg: np.ndarray, low: float, high: float) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def _gain(size: int, low: float, high: float) -> np.ndarray:
+    from scipy import signal  # Imported here, because the import takes a second.
+
     sections = signal.butter(2, (low, high), "bandpass", fs=FS, output="sos")
     _, response = signal.sosfreqz(sections, np.fft.rfftfreq(size, 1 / FS), fs=FS)
     return (np.abs(response) ** 2).astype(np.float32)[:, None]
@@ -54,6 +56,8 @@ def r_peaks(ecg: np.ndarray) -> np.ndarray:
     Args:
         ecg: Filtered signal, (n, leads), at 250 Hz.
     """
+    from scipy.signal import find_peaks
+
     if len(ecg) < FS:
         return np.zeros(0, dtype=int)
     band = zero_phase(ecg, 6, 24)
@@ -65,7 +69,7 @@ def r_peaks(ecg: np.ndarray) -> np.ndarray:
     limited = np.clip(band[:, used] / scale[used], -2, 2)
     energy = ndimage.uniform_filter1d(np.mean(limited**2, axis=1), int(0.09 * FS))
     envelope = np.sqrt(np.maximum(energy, 0))  # The running sum may become negative by rounding.
-    candidates, _ = signal.find_peaks(envelope, distance=int(0.24 * FS))
+    candidates, _ = find_peaks(envelope, distance=int(0.24 * FS))
     if not len(candidates):
         return candidates
     height = envelope[candidates]

@@ -14,6 +14,7 @@ GAP = 0.08
 """Space in inches between the legend and the label of the first row."""
 CLEAR = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}
 """Background of labels, which interrupts the lines of floors."""
+LABEL = WIDTH - 0.7  # Width in inches for the label of a row, left of the numbers.
 BELOW_MARKERS = 1.5  # Drawing order between the lines of floors and the markers.
 
 
@@ -43,7 +44,7 @@ def interval_figure(rows: pd.DataFrame, *, panels: int = 1) -> tuple[Figure, lis
         )
     # As texts, both are drawn in a third of the time of tick labels and annotations.
     for x, across, up, align, texts in (
-        (0, 0, 5, "baseline", [fit(text, WIDTH - 0.24) for text in rows["label"]]),
+        (0, 0, 5, "baseline", [fit(text, LABEL) for text in rows["label"]]),
         (1, 4, 0, "center", _numbers(rows)),
     ):
         beside = offset_copy(first.get_yaxis_transform(), figure, x=across, y=up, units="points")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cardiobench.report.plots.figure import ReportFigure, range_text
-from cardiobench.report.plots.intervals import interval_figure, place
-from cardiobench.report.plots.style import FLOOR, LINES, shorten
+from cardiobench.report.plots.intervals import LABEL, interval_figure, place
+from cardiobench.report.plots.style import FLOOR, LINES, fit, shorten, text_width
 from cardiobench.results import formatting as tables
 from cardiobench.results.anchors import Ceiling, PublishedScore, anchors
 from cardiobench.results.score_result import ScoreResult
@@ -54,10 +54,11 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
         shown = full[full["published"] | ~full.duplicated("model")]
         note = " Each model is drawn with its best protocol; the table has all protocols."
     factor = first.number().factor
-    labels = [
-        f"{shorten(row.model, 30)} · {'published' if row.published else shorten(row.protocol, 20)}"
-        for row in shown.itertuples()
+    ends = [
+        f" · {'published' if published else protocol}"
+        for published, protocol in zip(shown["published"], shown["protocol"], strict=True)
     ]
+    labels = [fit(model, LABEL - text_width([end])) + end for model, end in zip(shown["model"], ends, strict=True)]
     hollow = shown["published"] | shown["collapsed"].eq(True)
     rows = (shown[["value", "low", "high"]] * factor).assign(label=labels, hollow=hollow, published=shown["published"])
     figure, (axes,) = interval_figure(rows)

@@ -1,5 +1,7 @@
 """Test each check on faults injected into real ECGs and generated clips at two strengths, and count its false alarms."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -306,3 +308,9 @@ def test_recording_unlike_the_others_stands_out(ecgs, clips):
     ]
     assert stand_out({name: values[-5:] for name, values in columns.items()}) == {}, "too few to compare"
     assert sizes(Ecg(np.zeros((500, 12), np.float32), 100.0)) == {"sampling rate": 100.0, "duration": 5.0}
+
+
+def test_filters_are_imported_with_the_first_ecg():
+    """Check that echo data is checked without the import of scipy.signal, which takes a second."""
+    code = "import sys, cardiobench.data.media.checks; print('scipy.signal' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
