@@ -18,23 +18,48 @@ TEMPLATES = "templates"
 """Key of the texts of a number."""
 PLACEHOLDER = "<#>"
 """Sign in a template that stands for the number."""
+VIEW = "view"
 SHOWN = 20
 """Maximum number of problems in a message."""
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, tasks: Iterable[Task] = ()) -> dict[str, Any]:
+    """Read a prompt set; refuse it with everything that is wrong, also for some tasks whose targets it has."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         wrong = list(problems(content))
     except (OSError, ValueError, RecursionError) as error:
-        wrong = [str(error)]
-    if wrong:
+        content, wrong = {}, [str(error)]
+    lacking = list(_lacking(content, tasks))
+    # A set that only lacks views does not apply to a task with these views, but to others.
+    if wrong or [one for target, one in lacking if target != VIEW]:
+        wrong += [one for _, one in lacking]
         more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise BadData(
             f"{path} is not a prompt set ({'; '.join(wrong[:SHOWN])}{more}). A template is written by: "
             f"{command('prompts', 'DATASET', '--out', 'FILE')}"
         )
     return content
+
+
+def check_prompts(path: Path, tasks: Iterable[Task]) -> None:
+    """Refuse a prompt set of the user, before anything is computed, with everything that is wrong for some tasks.
+
+    Raises:
+        BadData: The file is not a prompt set, or a task whose target it has lacks texts.
+    """
+    if not path.is_dir():
+        _read(path, tasks)
+
+
+def _lacking(content: Any, tasks: Iterable[Task]) -> Iterator[tuple[str, str]]:
+    """Yield target and description for each task that lacks texts of a prompt set."""
+    for task in tasks:
+        chosen = content.get(task.target) if isinstance(content, dict) else None
+        if isinstance(chosen, dict) and (lacking := [key for key in keys_of(task) if not chosen.get(key)]):
+            other = first_n(sorted(set(chosen) - set(keys_of(task))))
+            unused = f"; it has {other}, which the task does not use" if other else ""
+            yield task.target, f"{task.name} lacks texts for {', '.join(lacking)}{unused}"
 
 
 def problems(content: Any) -> Iterator[str]:
@@ -51,18 +76,20 @@ def problems(content: Any) -> Iterator[str]:
             yield f"'{target:.40}' is not a mapping to lists of texts"
             continue
         for key, texts in chosen.items():
-            if wrong := _wrong_texts(key, texts):
-                yield f"'{target:.40}', '{key:.40}' {wrong}"
+            yield from (f"'{target:.40}', '{key:.40}' {wrong}" for wrong in _wrong_texts(key, texts))
 
 
-def _wrong_texts(key: str, texts: Any) -> str:
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        return "is not a list of strings"
-    if blank := sum(not text.strip() for text in texts):
-        return f"has {counted(blank, 'empty text')}"
-    if key == TEMPLATES and (bare := [text for text in texts if PLACEHOLDER not in text]):
-        return f"has {counted(len(bare), 'text')} without {PLACEHOLDER}, such as {bare[0]!r:.60}"
-    return ""
+def _wrong_texts(key: str, texts: Any) -> Iterator[str]:
+    if not isinstance(texts, list):
+        yield "is not a list of strings"
+        return
+    strings = [text for text in texts if isinstance(text, str)]
+    if len(strings) < len(texts):
+        yield "is not a list of strings"
+    if blank := sum(not text.strip() for text in strings):
+        yield f"has {counted(blank, 'empty text')}"
+    if key == TEMPLATES and (bare := [text for text in strings if text.strip() and PLACEHOLDER not in text]):
+        yield f"has {counted(len(bare), 'text')} without {PLACEHOLDER}, such as {bare[0]!r:.60}"
 
 
 def prompt_files(task: Task, file: Path | None = None) -> list[Path]:
@@ -94,7 +121,7 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
     chosen = content[task.target]
     if lacking := [key for key in keys_of(task) if not chosen.get(key)]:
         names = ", ".join(lacking)
-        if task.target == "view":
+        if task.target == VIEW:
             raise NotApplicable(f"{file} has no prompts for the view {names}. Run {task.dataset}/view_named")
         other = sorted(set(chosen) - set(keys_of(task)))
         unused = f" It has {first_n(other)}, which {task.name} does not use." if other else ""

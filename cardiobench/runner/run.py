@@ -17,6 +17,7 @@ from cardiobench.core.registry import look_up
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
+from cardiobench.data.prompts import check_prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.elsewhere import GivenEmbeddings, given_model
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
@@ -233,6 +234,8 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     check_protocols(protocols, config)
     tasks = resolve_tasks(config.tasks, config.profile, forms=extra_forms(p.name for p in protocols))
     tasks = tasks_under(tasks, config)
+    if config.prompts:
+        check_prompts(config.prompts, tasks)
     config = with_own_models(config, protocols, tasks)
     here, absent = open_datasets(tasks, config, need_media=not only_given(config, encoders))
     modalities = modalities_of(config.models, encoders, config.weights)

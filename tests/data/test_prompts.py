@@ -42,6 +42,33 @@ def test_number_of_faults_in_a_message_is_limited(tmp_path):
         prompts(catalog.task(AS), write(tmp_path / "mine.json", content))
 
 
+def test_faults_for_the_tasks_of_a_run_are_in_the_same_message_before_anything_is_computed(tmp_path, capsys):
+    content = {
+        "version": 1,
+        "view": {"A2C": [], "A4C": ["good"], "a3c": ["good"]},
+        "ef": {"templates": ["no number", 5]},
+    }
+    file = write(tmp_path / "mine.json", content)
+    line = [
+        "--model",
+        "cardiobench/constant",
+        "--tasks",
+        "phantom_echo/view",
+        "phantom_echo/ef",
+        "--prompts",
+        str(file),
+    ]
+    assert main(["eval", *line, "--output-dir", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr()
+    assert "encoding" not in said.out and not (tmp_path / "out").exists()
+    for told in (
+        "'ef', 'templates' is not a list of strings",
+        "'ef', 'templates' has 1 text without <#>, such as 'no number'",
+        "phantom_echo/view lacks texts for A2C, A3C, PSAX, PLAX, Other; it has a3c, which the task does not use",
+    ):
+        assert told in said.err
+
+
 def test_missing_classes_are_named_with_the_keys_that_do_not_fit(tmp_path):
     content = {"version": "1", "as": {"as": ["a"], "no_AS": []}}
     with pytest.raises(UnknownName, match=r"tmed2/as lack no_AS, AS\. Add a list of texts for each\. It has as, which"):
