@@ -51,7 +51,7 @@ def test_dry_run_estimates_all_encoding(tmp_path, counted):
         tasks=TASKS,
         protocols=("probe", "attention_probe", "dense", "stress"),
         poolings=("own", "tokens"),
-        limit=4,
+        limit=2,
         resamples=20,
         workers=0,
         options={
