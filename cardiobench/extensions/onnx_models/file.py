@@ -31,7 +31,9 @@ FLATBUFFER = b"ORTM"
 """Bytes 4 to 8 of a file in ONNX Runtime's own format, which it recognises by them."""
 TYPES = {1: "float32", 2: "uint8", 10: "float16", 11: "float64"}
 """Element type of `onnx.TensorProto` -> name in NumPy, for the types that a network may take."""
-FLOATING = (1, 10, 11, 16)
+FLOATING = (1, 10, 11)
+"""Element types of outputs that NumPy has, too."""
+LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,15 @@ class Value:
         """Describe the value in messages: `signal, float32 (N, 12, 1000)`."""
         from onnx import TensorProto
 
-        kind = TYPES.get(self.type) or (TensorProto.DataType.Name(self.type).lower() if self.type else "not a tensor")
-        return f"{self.name}, {kind} {'of unknown shape' if self.shape is None else shape_text(self.shape)}"
+        if not self.type:
+            return f"{self.shown}, not a tensor"
+        kind = TYPES.get(self.type) or TensorProto.DataType.Name(self.type).lower()
+        return f"{self.shown}, {kind} {'of unknown shape' if self.shape is None else shape_text(self.shape)}"
+
+    @property
+    def shown(self) -> str:
+        """Name in messages: in one line, and cut if it is long."""
+        return printable(self.name)
 
 
 @dataclass(frozen=True)
@@ -78,9 +87,15 @@ class CheckedFile:
         return hashlib.sha256(self.data).hexdigest()
 
 
+def printable(text: str, longest: int = LONGEST_NAME) -> str:
+    """Return a text of a file without line breaks and control characters, cut after some characters."""
+    shown = "".join(sign if sign.isprintable() else "?" for sign in text)
+    return shown if len(shown) <= longest else f"{shown[:longest]}..."
+
+
 def shape_text(shape: tuple[int | str, ...]) -> str:
     """Return a shape as in NumPy: `(N, 12, 1000)`."""
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+    return f"({', '.join(printable(str(axis)) for axis in shape)}{',' if len(shape) == 1 else ''})"
 
 
 def read_checked(path: Path) -> CheckedFile:
@@ -122,6 +137,7 @@ def _check_model(model: "onnx.ModelProto", path: Path, size: int) -> None:
 
     if any(one.key == "ort_config" for one in model.metadata_props):
         raise BadModel(f"{path} contains settings for its session (ort_config), which are not used. Remove them.")
+    _check_versions(model, path)
     if model.functions:
         names = first_n([f"{one.domain}.{one.name}" for one in model.functions])
         raise BadModel(
@@ -143,6 +159,21 @@ def _check_model(model: "onnx.ModelProto", path: Path, size: int) -> None:
                     f"{path} has sparse tensors of shape {tuple(message.dims)}, which need more than {LARGEST:,} bytes when "
                     "they are unpacked. Export a smaller network."
                 )
+
+
+def _check_versions(model: "onnx.ModelProto", path: Path) -> None:
+    """Refuse a file without versions, or with later ones than the installed `onnx` knows."""
+    import onnx
+
+    newest = onnx.defs.onnx_opset_version()
+    stated = max((one.version for one in model.opset_import if one.domain in STANDARD[:2]), default=0)
+    if not model.opset_import:
+        raise BadModel(f"{path} states no opset, the version of its operators. Export the network again.")
+    if stated > newest or model.ir_version > onnx.IR_VERSION:
+        raise BadModel(
+            f"{path} has opset {stated} and format {model.ir_version}; onnx {onnx.__version__} knows them up to {newest} and "
+            f"{onnx.IR_VERSION}. Install newer versions of onnx and onnxruntime, or export with opset_version={min(stated, newest)}."
+        )
 
 
 def _messages(model: "onnx.ModelProto") -> Iterator[Any]:
@@ -184,13 +215,13 @@ def _check_domain(domain: str, operator: str, path: Path) -> None:
 def _check_tensor(tensor: "onnx.TensorProto", path: Path, size: int) -> None:
     if tensor.data_location == tensor.EXTERNAL or tensor.external_data:
         raise BadModel(
-            f"{path}: the values of '{tensor.name}' are in another file (external data), which is not opened. Save the "
+            f"{path}: the values of '{printable(tensor.name)}' are in another file (external data), which is not opened. Save the "
             "network as one file: onnx.save(onnx.load(PATH), PATH), or torch.onnx.export(..., external_data=False)."
         )
-    count = _count(tensor.dims, f"'{tensor.name}'", path)
+    count = _count(tensor.dims, f"'{printable(tensor.name)}'", path)
     if count > MOST_VALUES_PER_BYTE * size:
         raise BadModel(
-            f"{path}: '{tensor.name}' has shape {tuple(tensor.dims)}, but the file has only {size:,} bytes. "
+            f"{path}: '{printable(tensor.name)}' has shape {tuple(tensor.dims)}, but the file has only {size:,} bytes. "
             "Copy or export the network again."
         )
 

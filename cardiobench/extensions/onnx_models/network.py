@@ -1,6 +1,7 @@
 """A network in ONNX Runtime as a module of PyTorch."""
 
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -9,11 +10,16 @@ import numpy as np
 import torch
 
 from cardiobench.core.errors import BadModel, MissingExtra
-from cardiobench.extensions.onnx_models.file import TYPES, CheckedFile, Value, read_checked, shape_text
+from cardiobench.extensions.onnx_models.file import TYPES, CheckedFile, Value, printable, read_checked, shape_text
 from cardiobench.models.blocks.channels import on_device
 from cardiobench.models.files import first_line
 
 log = logging.getLogger(__name__)
+
+CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
+PLACE = re.compile(r"^\S+\.(?:cc|h):\d+ .*?\) (?=[A-Z])")
+"""Start of some messages of ONNX Runtime: a line in its sources and a signature."""
+LONGEST_REASON = 300
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
@@ -43,7 +49,7 @@ def open_session(file: CheckedFile, device: str, name: str) -> Any:
         return onnxruntime.InferenceSession(file.data, options, providers=chosen)
     except runtime_errors() as error:
         raise BadModel(
-            f"ONNX Runtime {onnxruntime.__version__} cannot load {name}: {first_line(error)}. Export the network again."
+            f"ONNX Runtime {onnxruntime.__version__} cannot load {name}: {reason_of(error)}. Export the network again."
         ) from error
 
 
@@ -53,6 +59,12 @@ def runtime_errors() -> tuple[type[Exception], ...]:
 
     own = [one for one in vars(state).values() if isinstance(one, type) and issubclass(one, Exception)]
     return (*own, RuntimeError, ValueError, MemoryError)
+
+
+def reason_of(error: Exception) -> str:
+    """Return the first line of a message of ONNX Runtime without its code, its place in the sources, and the final stop."""
+    reason = CODE.sub("", first_line(error))
+    return printable(PLACE.sub("", reason), LONGEST_REASON).rstrip(". ")
 
 
 class OnnxNetwork(torch.nn.Module):
@@ -100,13 +112,13 @@ class OnnxNetwork(torch.nn.Module):
             (vector,) = self._session.run([self.output.name], {self.taken.name: part})
         except runtime_errors() as error:
             raise BadModel(
-                f"{self.name}: ONNX Runtime fails for an input of shape {shape_text(part.shape)} ({first_line(error)}). "
+                f"{self.name}: ONNX Runtime fails for an input of shape {shape_text(part.shape)} ({reason_of(error)}). "
                 f"The file states {self.taken}. Correct the preprocessing, or export the network again."
             ) from error
-        if vector.ndim != 2 or len(vector) != 1:
+        if vector.ndim != 2 or len(vector) != 1 or not vector.size:
             raise BadModel(
-                f"{self.name}: the output '{self.output.name}' has shape {shape_text(vector.shape)} for one part; expected "
-                "(1, dim). Give another output: --preprocessing output=NAME."
+                f"{self.name}: the output '{self.output.shown}' has shape {shape_text(vector.shape)} for one part; expected "
+                "(1, dim). Give another output with --preprocessing output=NAME, or export the network with its vectors."
             )
         return vector.astype(np.float32, copy=False)
 

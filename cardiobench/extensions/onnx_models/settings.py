@@ -17,6 +17,8 @@ WAYS = (
     "fs=500 seconds=10 layout=leads_first for ECGs (also leads, scale, length), or layout=NCHW size=224 scale=1 "
     "mean=[0.485,0.456,0.406] std=[0.229,0.224,0.225] for frames (also colour, interpolation, fit, frames, stride, start)"
 )
+LAYOUTS = ("NCHW", "NHWC", "NCTHW", "NTCHW", "NTHWC")
+MOST_FRAMES = 4096
 Axes = tuple[int | str, ...]
 
 
@@ -124,6 +126,8 @@ def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) 
             f"{name} has {len(file.inputs)} inputs ({_listed(file.inputs)}); expected one. Export it with one."
         )
     (taken,) = file.inputs
+    if any(isinstance(length, int) and length < 1 for length in taken.shape or ()):
+        raise BadModel(f"{name} takes {taken}, with an axis of less than 1. Export the network again.")
     output = _chosen_output(file, settings.get("output"), name)
     facts = {key: value for key, value in settings.items() if key != "output"}
     if "fs" in facts:
@@ -133,14 +137,14 @@ def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) 
         assert signal is not None
         _check_shape(taken, _signal_shape(signal), "fs, seconds, leads or layout", name)
         made = Preprocessing(taken, output, signal, None, FrameSettings())
-    elif "layout" in facts and str(facts["layout"]).startswith("N"):
+    elif facts.get("layout", "leads_first") not in ("leads_first", "time_first"):
         picture, frames = _frame_input(facts, taken, name)
         _check_shape(taken, _frame_shape(picture, frames), "layout, size, colour or frames", name)
         made = Preprocessing(taken, output, None, picture, frames)
     else:
         raise BadModel(
             f"{name}: an ONNX file does not say how recordings become its input. Its input: {taken}. Its outputs: "
-            f"{_listed(file.outputs)}; '{output.name}' is taken. Give --preprocessing, or the folder of the file with a "
+            f"{_listed(file.outputs)}; '{output.shown}' is taken. Give --preprocessing, or the folder of the file with a "
             f"cardiobench.json, with {WAYS}."
         )
     _check_type(made, name)
@@ -149,16 +153,19 @@ def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) 
 
 def _frame_input(facts: Mapping[str, Any], taken: Value, name: str) -> tuple[FrameFormat, FrameSettings]:
     """Return the settings of frames; size and number of frames are by default those of the network's input."""
-    fixed = {}
-    if taken.shape is not None and len(taken.shape) == len(str(facts["layout"])):
-        fixed = {
-            axis: length
-            for axis, length in zip(str(facts["layout"]), taken.shape, strict=True)
-            if isinstance(length, int)
-        }
+    fixed, layout = {}, str(facts["layout"])
+    if taken.shape is not None and layout in LAYOUTS:
+        if len(taken.shape) != len(layout):
+            raise BadModel(
+                f"{name}: the input '{taken.shown}' has shape {shape_text(taken.shape)}, {len(taken.shape)} axes, and layout={layout} "
+                f"has {len(layout)}. Give --preprocessing layout= with its axes, one of {', '.join(LAYOUTS)}."
+            )
+        fixed = {axis: length for axis, length in zip(layout, taken.shape, strict=True) if isinstance(length, int)}
     facts = dict(facts)
     if "H" in fixed and "W" in fixed:
         facts.setdefault("size", (fixed["H"], fixed["W"]))
+    elif layout in LAYOUTS and "size" not in facts:
+        raise BadModel(f"{name} takes {taken}, of any size. Give --preprocessing size=224, or another one.")
     if "T" in fixed:
         facts.setdefault("frames", fixed["T"])
     try:
@@ -172,6 +179,10 @@ def _frame_input(facts: Mapping[str, Any], taken: Value, name: str) -> tuple[Fra
         raise BadModel(f"{name}: {problems}. Correct cardiobench.json or --preprocessing.") from None
     colour = {} if picture.colour == "grey" else {"colour": picture.colour}
     frames = frame_settings({**{key: facts[key] for key in facts if key in SAMPLING_KEYS}, **colour}, name)
+    if (frames.sampling.count or 0) > MOST_FRAMES:
+        raise BadModel(
+            f"{name}: frames is {frames.sampling.count}; expected at most {MOST_FRAMES}. Correct --preprocessing."
+        )
     if "T" in picture.layout and frames.sampling.count is None:
         raise BadModel(
             f"{name}: a network of clips needs a number of frames. Give --preprocessing frames=16, or another one."
@@ -198,11 +209,16 @@ def _check_shape(taken: Value, made: Axes, keys: str, name: str) -> None:
     fits = len(taken.shape) == len(one) and all(
         isinstance(length, str) or length == wanted for length, wanted in zip(taken.shape, one, strict=True)
     )
-    if not fits:
-        raise BadModel(
-            f"{name}: the input '{taken.name}' has shape {shape_text(taken.shape)}, but the preprocessing makes "
-            f"{shape_text(made)}, with one part at a time (N = 1). Correct {keys}, or export the network again."
-        )
+    if fits:
+        return
+    batch = taken.shape[0] if len(taken.shape) == len(one) else 1
+    advice = f"Correct {keys}, or export the network again."
+    if isinstance(batch, int) and batch != 1:
+        advice = "Export the network with a first axis of length 1, or with a dynamic one."
+    raise BadModel(
+        f"{name}: the input '{taken.shown}' has shape {shape_text(taken.shape)}, but the preprocessing makes {shape_text(made)}, "
+        f"with one part at a time (N = 1). {advice}"
+    )
 
 
 def _check_type(made: Preprocessing, name: str) -> None:
@@ -222,7 +238,7 @@ def _check_type(made: Preprocessing, name: str) -> None:
 
 def _chosen_output(file: CheckedFile, stated: Any, name: str) -> Value:
     """Return the stated output, or the only one that can have a vector for each part."""
-    able = [one for one in file.outputs if one.type in FLOATING and (one.shape is None or len(one.shape) == 2)]
+    able = [one for one in file.outputs if one.type in FLOATING and (one.shape is None or _of_parts(one.shape))]
     listed = _listed(file.outputs)
     if stated is not None:
         chosen = [one for one in file.outputs if one.name == str(stated)]
@@ -245,6 +261,11 @@ def _chosen_output(file: CheckedFile, stated: Any, name: str) -> Value:
             )
         )
     return able[0]
+
+
+def _of_parts(shape: Axes) -> bool:
+    """Return whether a shape is that of one vector per part, (N, dim)."""
+    return len(shape) == 2 and shape[1] != 0
 
 
 def _listed(values: tuple[Value, ...]) -> str:

@@ -19,6 +19,7 @@ from cardiobench.core.errors import BadConfig, BadModel, MissingExtra, NotApplic
 from cardiobench.core.libraries import library_versions
 from cardiobench.data.media.types import LEADS, Clip, Ecg
 from cardiobench.embeddings.cost import CostMeter
+from cardiobench.extensions.onnx_models.network import reason_of
 from cardiobench.models.load import load_model
 from cardiobench.runner.pretraining import ask_statement
 from tests.extensions.onnx_models.networks import constant, make, saved, weights
@@ -230,7 +231,11 @@ def test_only_output_with_vectors_is_taken(tmp_path):
         (["n", 12, 5000], ECG, r"'x' has shape \(n, 12, 5000\), but the preprocessing makes \(N, 12, 1000\)"),
         (["n", 1000, 12], ECG, r"\(n, 1000, 12\), but the preprocessing makes \(N, 12, 1000\)"),
         (["n", 1, 12, 1000], ECG, r"\(n, 1, 12, 1000\), but the preprocessing makes \(N, 12, 1000\)"),
-        ([8, 12, 1000], ECG, r"\(8, 12, 1000\), but .* one part at a time"),
+        ([8, 12, 1000], ECG, r"\(8, 12, 1000\), but .* one part at a time.* first axis of length 1, or with a dynamic"),
+        (["n", 0, 1000], ECG, r"takes x, float32 \(n, 0, 1000\), with an axis of less than 1"),
+        (["n", 3, "h", "w"], {"layout": "NCHW"}, r"\(n, 3, h, w\), of any size\. Give --preprocessing size=224"),
+        (["n", 8, 32, 32, 3], {"layout": "NHWC"}, r"\(n, 8, 32, 32, 3\), 5 axes, and layout=NHWC has 4\. Give .*NTHWC"),
+        (["n", 3, "t", 8, 8], {"layout": "NCTHW", "frames": 10**6}, "frames is 1000000; expected at most 4096"),
         (["n", 3, 32, 32], {"layout": "NCHW", "size": 64}, r"\(n, 3, 32, 32\), but .* \(N, 3, 64, 64\)"),
         (["n", 3, 8, 32, 32], {"layout": "NCTHW", "frames": 16}, r"\(n, 3, 8, 32, 32\), but .* \(N, 3, 16, 32, 32\)"),
         (["n", 1, 32, 32], {"layout": "NCHW"}, r"\(n, 1, 32, 32\), but .* \(N, 3, 32, 32\)"),
@@ -261,7 +266,8 @@ def test_wrong_length_of_a_dynamic_axis_is_one_message(tmp_path):
         ({**ECG, "size": 224}, "fs is for ECGs, and size for frames"),
         ({**ECG, "sampling": 3}, r"unknown keys \['sampling'\]"),
         ({"fs": 100, "leads": ["V9"]}, "no lead 'V9'"),
-        ({"layout": "NCHW"}, "size: Field required|missing"),
+        ({"layout": "NCHW"}, r"\(n, 12, 1000\), 3 axes, and layout=NCHW has 4"),
+        ({"layout": "nchw", "size": 32}, "layout: Input should be 'NCHW'"),
         ({"layout": "NCHW", "size": 32, "mean": [1, 2]}, "mean has 2 numbers; expected 1 or 3"),
         ({"layout": "NCHW", "size": 32, "std": 0}, "std.*greater than 0"),
         ({"layout": "NWHC", "size": 32}, "layout: Input should be 'NCHW'"),
@@ -270,6 +276,47 @@ def test_wrong_length_of_a_dynamic_axis_is_one_message(tmp_path):
 def test_invalid_statements_are_refused(ecg_file, settings, message):
     with pytest.raises(BadModel, match=message):
         load_model(str(ecg_file), preprocessing=settings)
+
+
+def test_names_of_the_file_are_shown_in_one_line(tmp_path):
+    model = make(["n", 8, 1000], axis=1)
+    name = "in\n\x1b[31mput" + "x" * 5000
+    model.graph.input[0].name = model.graph.node[0].input[0] = name
+    with pytest.raises(BadModel, match=r"the input 'in\?\?\[31mputx+\.\.\.' has shape \(n, 8, 1000\)") as raised:
+        load_model(str(saved(model, tmp_path / "names.onnx")), preprocessing=ECG)
+    assert str(raised.value).isprintable() and len(str(raised.value)) < 500
+
+
+def test_outputs_without_numbers_or_for_another_library_are_refused(tmp_path):
+    model = make(["n", 12, 1000], axis=1)
+    model.graph.node.append(helper.make_node("Cast", ["vector"], ["other"], to=TensorProto.BFLOAT16))
+    path, message = tmp_path / "output.onnx", "no output with a floating-point vector for each part"
+    for kind, shape in ((TensorProto.BFLOAT16, ["n", 4]), (TensorProto.FLOAT, ["n", 0])):
+        del model.graph.output[:]
+        model.graph.output.append(helper.make_tensor_value_info("other", kind, shape))
+        with pytest.raises(BadModel, match=message):
+            load_model(str(saved(model, path)), preprocessing=ECG)
+    sequence = helper.make_tensor_sequence_value_info("other", TensorProto.FLOAT, ["n", 4])
+    model.graph.output[0].CopyFrom(sequence)
+    with pytest.raises(BadModel, match=r"Its outputs: other, not a tensor\. Export"):
+        load_model(str(saved(model, path)), preprocessing=ECG)
+
+
+def test_empty_vectors_are_refused(tmp_path):
+    model = make(["n", 12, 1000], axis=1)
+    model.graph.initializer.extend([constant("start", np.array([0])), constant("axis", np.array([1]))])
+    model.graph.node.append(helper.make_node("Slice", ["vector", "start", "start", "axis"], ["none"]))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("none", TensorProto.FLOAT, ["n", "dim"]))
+    with pytest.raises(BadModel, match=r"output 'none' has shape \(1, 0\) for one part; expected \(1, dim\)"):
+        vectors(saved(model, tmp_path / "empty.onnx"), record(), **ECG)
+
+
+def test_reason_of_onnx_runtime_has_no_place_in_its_sources():
+    signature = "/src/core/graph/model.cc:256 onnxruntime::Model::Model(onnx::ModelProto&&, const Options&) "
+    error = RuntimeError(f"[ONNXRuntimeError] : 1 : FAIL : {signature}Unsupported model IR version: 99.\nmore")
+    assert reason_of(error) == "Unsupported model IR version: 99"
+    assert reason_of(ValueError("Required inputs (['y']) are missing")) == "Required inputs (['y']) are missing"
 
 
 def test_several_inputs_are_refused(tmp_path):

@@ -217,6 +217,21 @@ def test_unknown_fields_are_refused(tmp_path):
         load_model(str(path), preprocessing=ECG)
 
 
+def test_versions_that_onnx_does_not_know_are_refused(tmp_path):
+    model, path = small(), tmp_path / "versions.onnx"
+    model.opset_import[0].version = 99
+    with pytest.raises(
+        BadModel, match=r"versions\.onnx has opset 99 and format .*; onnx .* export with opset_version="
+    ):
+        load_model(str(saved(model, path)), preprocessing=ECG)
+    model.opset_import[0].version, model.ir_version = 17, 99
+    with pytest.raises(BadModel, match="has opset 17 and format 99"):
+        load_model(str(saved(model, path)), preprocessing=ECG)
+    del model.opset_import[:]
+    with pytest.raises(BadModel, match="states no opset"):
+        load_model(str(saved(model, path)), preprocessing=ECG)
+
+
 def test_larger_file_is_refused(tmp_path, monkeypatch):
     path = saved(small(), tmp_path / "large.onnx")
     monkeypatch.setattr(file_module, "LARGEST", 100)
