@@ -19,6 +19,7 @@ WAYS = (
 )
 LAYOUTS = ("NCHW", "NHWC", "NCTHW", "NTCHW", "NTHWC")
 MOST_FRAMES = 4096
+"""Largest number of frames of a clip."""
 Axes = tuple[int | str, ...]
 
 
@@ -49,7 +50,7 @@ class FrameFormat:
         std: Divisor of each channel after subtraction.
     """
 
-    layout: Literal["NCHW", "NHWC", "NCTHW", "NTCHW", "NTHWC"]
+    layout: Literal["NCHW", "NHWC", "NCTHW", "NTCHW", "NTHWC"]  # Those of `LAYOUTS`.
     size: Annotated[tuple[Side, Side], BeforeValidator(_as_pair)]
     colour: Literal["RGB", "BGR", "grey"] = "RGB"
     fit: Literal["stretch", "crop"] = "stretch"
@@ -153,15 +154,12 @@ def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) 
 
 def _frame_input(facts: Mapping[str, Any], taken: Value, name: str) -> tuple[FrameFormat, FrameSettings]:
     """Return the settings of frames; size and number of frames are by default those of the network's input."""
-    fixed, layout = {}, str(facts["layout"])
-    if taken.shape is not None and layout in LAYOUTS:
-        if len(taken.shape) != len(layout):
-            raise BadModel(
-                f"{name}: the input '{taken.shown}' has shape {shape_text(taken.shape)}, {len(taken.shape)} axes, and layout={layout} "
-                f"has {len(layout)}. Give --preprocessing layout= with its axes, one of {', '.join(LAYOUTS)}."
-            )
+    fixed, layout, facts = {}, str(facts["layout"]), dict(facts)
+    fits = taken.shape is None or layout not in LAYOUTS or len(taken.shape) == len(layout)
+    if not fits:
+        facts.setdefault("size", 1)  # Not needed, because the layout is refused below.
+    elif taken.shape is not None and layout in LAYOUTS:
         fixed = {axis: length for axis, length in zip(layout, taken.shape, strict=True) if isinstance(length, int)}
-    facts = dict(facts)
     if "H" in fixed and "W" in fixed:
         facts.setdefault("size", (fixed["H"], fixed["W"]))
     elif layout in LAYOUTS and "size" not in facts:
@@ -177,6 +175,11 @@ def _frame_input(facts: Mapping[str, Any], taken: Value, name: str) -> tuple[Fra
             else str(error)
         )
         raise BadModel(f"{name}: {problems}. Correct cardiobench.json or --preprocessing.") from None
+    if not fits and taken.shape is not None:
+        raise BadModel(
+            f"{name}: the input '{taken.shown}' has shape {shape_text(taken.shape)}, {len(taken.shape)} axes, and layout={layout} "
+            f"has {len(layout)}. Give --preprocessing layout= with its axes, one of {', '.join(LAYOUTS)}."
+        )
     colour = {} if picture.colour == "grey" else {"colour": picture.colour}
     frames = frame_settings({**{key: facts[key] for key in facts if key in SAMPLING_KEYS}, **colour}, name)
     if (frames.sampling.count or 0) > MOST_FRAMES:
