@@ -2,8 +2,10 @@
 
 import re
 import shlex
+from datetime import date
 
 import pytest
+import yaml
 
 from cardiobench.cli.main import main
 from cardiobench.data import catalog
@@ -15,6 +17,14 @@ from tests.hub.conftest import client, hub  # noqa: F401  # Fixtures.
 def checklist(root):
     """Return the steps of the checklist."""
     return re.split(r"^\d\. ", (root / "docs" / "releasing.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+
+
+def test_changelog_has_a_section_for_the_cited_release(root):
+    cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    headings = re.findall(r"^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    version, _, day = headings[1].partition(" - ")
+    assert version == str(cited["version"]) and date.fromisoformat(day) == cited["date-released"]
 
 
 def test_release_is_built_as_the_checklist_says(root, checklist):
