@@ -74,5 +74,5 @@ def test_line_of_a_table_runs_on_twins(item, data, model, tmp_path, capsys):
     code, (out, err) = main(shlex.split(f"{line} {options}")[1:]), capsys.readouterr()
     assert code == 0 or (code == 1 and "NoResult: " in err), (out, err)  # A twin may have too few records of a task.
     made = list((tmp_path / "results").rglob("*__*.json"))
-    printed = " ".join(out.split())
+    printed = " ".join(f"{out} {err}".split())  # Reasons are in a table, or in the last line.
     assert made or SILENT.get(item, "no line of this page is silent") in printed, printed[-3000:]
