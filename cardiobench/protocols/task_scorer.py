@@ -1,6 +1,6 @@
 """Primary metric of a task for the many predictions of an analysis: value, resamples and floor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from cardiobench.protocols.base import TaskData, Units
 from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.compare import compare_samples
-from cardiobench.scoring.refits import Variation, variation
+from cardiobench.scoring.refits import Variation, on_labels, variation
 from cardiobench.scoring.unit_ids import match_units
 from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, resample, resampled_counts
 from cardiobench.stats.clusters import Clusters
@@ -158,8 +158,9 @@ class RecordingsScorer:
         scorer, clusters = self._scorer, Clusters.of(self._patients)
         first, second = self._sample(values, cuts[0]), self._sample(others, cuts[1])
 
-        def vary(value: Callable[[ScoringInput], float]) -> Variation:
-            scores = ([value(self._sample(*one)) for one in each] for each in refits)
+        def vary(metric: Metric, labels: np.ndarray) -> Variation:
+            key = metric.primary_key
+            scores = ([metric.value(on_labels(self._sample(*one), labels))[key] for one in each] for each in refits)
             return variation(TRAINING_PATIENTS if all(refits) else NO_TRAINING, *scores)
 
         classes, draws = len(self._task.classes), (scorer.resamples, scorer.seed)

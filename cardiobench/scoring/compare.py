@@ -20,7 +20,7 @@ from cardiobench.results.printing import PrintedTable, html_table, text_table
 from cardiobench.scoring.families import margin
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.pairs import Outcome, outcome
-from cardiobench.scoring.refits import ANSWERS, Variation, variation_of_answers
+from cardiobench.scoring.refits import ANSWERS, Variation, on_labels, variation_of_answers
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
@@ -243,7 +243,8 @@ def compare(
         cases = ((True, True), (True, False), (False, True))
         pairs = [(fill_missing(a, worst=one), fill_missing(b, worst=other)) for one, other in cases]
         return _worst_case(*(compare(*pair, metric, resamples=resamples, seed=seed) for pair in pairs))
-    other = replace(b, frame=same_rows(a, b))
+    rows = same_rows(a, b)
+    other = b if rows is b.frame else replace(b, frame=rows)
     first, second, clusters, labels = a.sample(), other.sample(), Clusters.of(a.patients), ""
     classes = len(a.task.classes)
     loaded = a.task.rules.compared(load_metric(metric or a.task.metrics[0]), (first, second))
@@ -306,7 +307,7 @@ def compare_samples(
     second: ScoringInput,
     clusters: Clusters,
     classes: int,
-    vary: Callable[[Callable[[ScoringInput], float]], Variation],
+    vary: Callable[[Metric, np.ndarray], Variation],
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> ComparedSamples:
@@ -318,19 +319,15 @@ def compare_samples(
         second: Rows of the other.
         clusters: Patients of the rows.
         classes: Number of classes of the task; 0 for numbers.
-        vary: Function that returns the variation of the training, given the function that scores rows.
+        vary: Function that returns the variation of the training, given the metric and the compared labels, bool (K,).
         resamples: Number of bootstrap resamples.
         seed: Seed of the draws.
     """
     key = metric.primary_key
     chosen = comparable_labels(first.y_true, clusters) if first.multilabel else np.ones(0, dtype=bool)
-
-    def compared(sample: ScoringInput) -> ScoringInput:
-        return sample.take_classes(chosen) if chosen.any() else sample
-
-    one, other = compared(first), compared(second)
+    one, other = on_labels(first, chosen), on_labels(second, chosen)
     scores = float(metric.value(one)[key]), float(metric.value(other)[key])
-    varied = vary(lambda sample: float(metric.value(compared(sample))[key]))
+    varied = vary(metric, chosen)
     enough = clusters.count >= MIN_PATIENTS and bool(chosen.any() or not first.multilabel)
     difference, found = scores[0] - scores[1], UNKNOWN
     if enough and not np.isnan(difference):
@@ -494,7 +491,7 @@ def _by_t(metric: Metric, key: str, first: ScoringInput, second: ScoringInput, c
 
 
 def same_rows(a: TableAnswers, b: TableAnswers) -> pd.DataFrame:
-    """Return the rows of b in the order of a.
+    """Return the rows of b in the order of a: its own table if that has this order.
 
     Raises:
         BadPredictions: The two answer different units, or have different references.
@@ -505,7 +502,8 @@ def same_rows(a: TableAnswers, b: TableAnswers) -> pd.DataFrame:
             f"{p.source} alone has {first_n(sorted(ids))}" for p, ids in ((a, of_a - of_b), (b, of_b - of_a)) if ids
         ]
         raise BadPredictions(f"the two do not have predictions for the same units of {a.task.name}: {'; '.join(only)}.")
-    frame = b.frame.set_index("id").loc[a.frame["id"]].reset_index()
+    in_order = np.array_equal(a.frame["id"], b.frame["id"])
+    frame = b.frame if in_order else b.frame.set_index("id").loc[a.frame["id"]].reset_index()
     for column in ("y_true", "patient_id"):
         odd = a.frame["id"][(a.frame[column].to_numpy() != frame[column].to_numpy())]
         if len(odd):

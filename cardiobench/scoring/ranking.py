@@ -16,7 +16,7 @@ from cardiobench.results.refits import Refits
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.pairs import Place, Standings, decide_pairs, is_complete, table_tasks
 from cardiobench.scoring.ranks import Contest
-from cardiobench.scoring.refits import ANSWERS, variation_of_means
+from cardiobench.scoring.refits import ANSWERS, refit_scores, variation_of_means
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.influence import patient_changes, patient_influence
@@ -204,10 +204,7 @@ def _score(answers: TableAnswers, metric: Metric) -> TaskScore:
     if answers.refits is None or not answers.refits.vary:  # Equal answers are not those of other draws.
         return found
     chosen = comparable_labels(sample.y_true, Clusters.of(answers.patients)) if sample.multilabel else np.zeros(0, bool)
-    samples = (one.sample() for one in answers.of_refits())
-    taken = (one.take_classes(chosen) if chosen.any() else one for one in samples)
-    scores = tuple(float(metric.value(one)[metric.primary_key]) for one in taken)
-    own = answers.refits
+    scores, own = refit_scores(answers, metric, chosen), answers.refits
     return replace(found, refits=Refits(own.varies, own.seed, own.draws, len(scores), {metric.primary_key: scores}))
 
 

@@ -1,9 +1,12 @@
 """Scores of refits: the same model fitted to other draws of its training data, on the same test rows."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, TRAINING_SEEDS, Refits
 from cardiobench.stats.paired import Difference, with_refits
@@ -65,7 +68,27 @@ def variation(varies: str, scores_a: Sequence[float], scores_b: Sequence[float])
     return Variation(BOTH if varies == TRAINING_PATIENTS else SEEDS, spread, count)
 
 
-def variation_of_answers(one: TableAnswers, other: TableAnswers, value: Callable[[ScoringInput], float]) -> Variation:
+def on_labels(sample: ScoringInput, labels: np.ndarray) -> ScoringInput:
+    """Return rows with the compared labels only, given as bool (K,), or unchanged if there are none."""
+    return sample.take_classes(labels) if labels.any() else sample
+
+
+def refit_scores(answers: TableAnswers, metric: Metric, labels: np.ndarray) -> tuple[float, ...]:
+    """Return the primary number of each refit of a set of answers, (R,), computed once per set.
+
+    Args:
+        answers: Answers with refits.
+        metric: Metric whose primary number is computed.
+        labels: Compared labels, bool (K,); all if none is chosen.
+    """
+    known, key = answers.refit_scores, (metric.name, metric.primary_key, labels.tobytes())
+    if key not in known:
+        samples = (on_labels(refit.sample(), labels) for refit in answers.of_refits())
+        known[key] = tuple(float(metric.value(sample)[metric.primary_key]) for sample in samples)
+    return known[key]
+
+
+def variation_of_answers(one: TableAnswers, other: TableAnswers, metric: Metric, labels: np.ndarray) -> Variation:
     """Return the variation of the difference of two models, with the score of each refit computed from its answers.
 
     Answers of refits that do not differ are not those of other draws, and count as missing.
@@ -73,13 +96,13 @@ def variation_of_answers(one: TableAnswers, other: TableAnswers, value: Callable
     Args:
         one: Answers of one model.
         other: Answers of the other for the same units.
-        value: Function that scores answers to these units.
+        metric: Metric whose primary number is compared.
+        labels: Compared labels, bool (K,); all if none is chosen.
     """
     varies = same_draws(one.refits, other.refits)
     if not varies or not all(each.refits and each.refits.vary for each in (one, other)):
         return Variation(ANSWERS)
-    scores = ([value(refit.sample()) for refit in each.of_refits()] for each in (one, other))
-    return variation(varies, *scores)
+    return variation(varies, *(refit_scores(each, metric, labels) for each in (one, other)))
 
 
 def variation_of_results(one: Refits | None, other: Refits | None, key: str) -> Variation:

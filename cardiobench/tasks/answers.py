@@ -189,6 +189,8 @@ class TableAnswers:
             these answers.
         floors: Mapping from name to answers for the same rows that use no recording.
         refits: Answers of refits, with which models are compared; None if there are none, as for answers from elsewhere.
+        refit_scores: Scores of the refits that were computed before (`scoring.refits.refit_scores`), because the same
+            answers are compared with those of every other model.
     """
 
     task: Task
@@ -201,6 +203,9 @@ class TableAnswers:
     information: Information | None = None
     floors: Mapping[str, ScoringInput] = field(default_factory=dict)
     refits: RefitAnswers | None = None
+    refit_scores: dict[tuple[str, str, bytes], tuple[float, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def patients(self) -> np.ndarray:

@@ -10,10 +10,11 @@ from cardiobench.results.refits import NO_TRAINING, TRAINING_PATIENTS, TRAINING_
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.ranking import rank_models
+from cardiobench.scoring.ranks import compare_all
 from cardiobench.scoring.refits import Variation, variation_of_results
 from cardiobench.stats.paired import UNKNOWN, students, with_refits
 from cardiobench.stats.variability import mean_over_tasks, paired_refit_spread
-from cardiobench.tasks.answers import RefitAnswers, stack_refits
+from cardiobench.tasks.answers import RefitAnswers, TableAnswers, stack_refits
 
 from .factories import VALUE, references, test_rows
 
@@ -76,6 +77,34 @@ def test_models_with_the_same_draws_are_compared_over_their_refits():
     assert found.detectable == pytest.approx(3.5 * np.hypot(alone.detectable / 3.5, spread))
     assert alone.covers == "answers" and alone.p_value < found.p_value
     assert "80 patients, 20 refits on other training patients" in str(found)
+
+
+def test_refits_are_scored_once_however_many_models_they_are_compared_with(monkeypatch):
+    own, scored = TableAnswers.of_refits, []
+    monkeypatch.setattr(TableAnswers, "of_refits", lambda one: scored.append(one.source) or own(one))
+    first, second, third = model(2.0), model(2.6, "b"), model(3.1, "c")
+    alone = compare(model(2.0), model(2.6, "b"))
+    scored.clear()
+    models = {"a": first, "b": second, "c": third}
+    pairs = compare_all({("dataset/value", "probe"): models})
+    rank_models({("dataset/value", "probe"): models})
+    assert sorted(scored) == ["a", "b", "c"]
+    assert replace(pairs[0].comparison, p_adjusted=alone.p_adjusted) == alone
+    assert compare(first, second, "regression_report").covers == alone.covers and scored[3:] == ["a", "b"], (
+        "another metric, other scores"
+    )
+
+
+def test_order_of_rows_changes_no_comparison():
+    first, second = model(2.0), model(2.6, "b")
+    turned = replace(second, frame=second.frame[::-1].reset_index(drop=True))
+    found, same = compare(first, turned), compare(first, second)
+    assert (found.difference, found.low, found.high, found.p_value) == (
+        same.difference,
+        same.low,
+        same.high,
+        same.p_value,
+    )
 
 
 @pytest.mark.parametrize(
