@@ -201,7 +201,7 @@ def ended(monkeypatch, tmp_path):
         monkeypatch.setattr(
             runner,
             "load",
-            lambda *arguments: SimpleNamespace(setting="", encoder=None, name=MODEL, modalities=("echo",)),
+            lambda *arguments: SimpleNamespace(setting="", encoder=None, name=MODEL, modalities=("echo",), local=False),
         )
 
         def run_model(encoder, tasks, sources, protocols, context):

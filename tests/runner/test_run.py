@@ -223,7 +223,7 @@ def test_inapplicable_protocols_give_a_reason(config):
     assert outcome.exit_code == 1 and not outcome.results
     assert "no text tower" in outcome.not_applicable[0][3] and "no text tower" in outcome.no_result
     outcome = run(dataclasses.replace(config, tasks=("phantom_echo/view",)))
-    assert "takes ecg, phantom_echo is echo" in outcome.not_applicable[0][3]
+    assert "takes ecg, and phantom_echo is echo" in outcome.not_applicable[0][3]
 
 
 @pytest.mark.parametrize(

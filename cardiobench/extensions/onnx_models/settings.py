@@ -267,7 +267,7 @@ def _chosen_output(file: CheckedFile, stated: Any, name: str) -> Value:
 
 
 def _of_parts(shape: Axes) -> bool:
-    """Return whether a shape is that of one vector per part, (N, dim)."""
+    """Return whether a shape (N, dim) is that of one vector per part."""
     return len(shape) == 2 and shape[1] != 0
 
 
