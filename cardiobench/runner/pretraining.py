@@ -28,19 +28,31 @@ def with_statement(model: LoadedModel, config: RunConfig) -> LoadedModel:
     return replace(model, seen=seen)
 
 
+def check_statement(config: RunConfig, *, own_encoders: bool = False) -> None:
+    """Refuse a statement that names no dataset, or that no model of the run needs.
+
+    Args:
+        config: Run settings.
+        own_encoders: Whether the run also has encoders that the caller made.
+
+    Raises:
+        BadConfig: The statement contradicts itself, or all models have a card, which states what they saw.
+        UnknownName: It names a dataset that does not exist.
+    """
+    is_among_seen("", config.seen_in_pretraining)
+    if not config.seen_in_pretraining or own_encoders or config.embeddings is not None:
+        return
+    if config.models and all(map(find_card, config.models)):
+        raise BadConfig(f"{FLAG} is for models without a card, and {first_n(config.models)} have one. Leave it out.")
+
+
 def ask_statement(config: RunConfig) -> None:
     """Ask for the statement if a model of the user has no card; recordings that were generated need none.
 
     Raises:
-        BadConfig: The statement is missing, or all models have a card, which states it.
-        UnknownName: It names a dataset that does not exist.
+        BadConfig: The statement is missing.
     """
-    is_among_seen("", config.seen_in_pretraining)
     if config.seen_in_pretraining:
-        if config.embeddings is None and config.models and all(map(find_card, config.models)):
-            raise BadConfig(
-                f"{FLAG} is for models without a card, and {first_n(config.models)} have one. Leave it out."
-            )
         return
     own = [name for name in config.models if is_of_user(name)]
     if config.embeddings is not None:

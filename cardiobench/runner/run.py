@@ -52,7 +52,7 @@ from cardiobench.runner.plan import (
     real_or_quick,
     resolve_tasks,
 )
-from cardiobench.runner.pretraining import with_statement
+from cardiobench.runner.pretraining import check_statement, with_statement
 from cardiobench.runner.processes import check_shared, share, start_processes, watch
 from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 from cardiobench.runner.summarize import after_run, check_after_run, finalize
@@ -220,6 +220,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     config = profile.apply(config)
     config = replace(config, models=distinct_models(config.models))
     check_request_names(config, encoders)
+    check_statement(config, own_encoders=bool(encoders))
     named = config
     config = apply_suite(config)
     if config.shard:

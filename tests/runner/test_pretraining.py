@@ -9,7 +9,7 @@ from cardiobench.cli.main import main
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, UnknownName
 from cardiobench.data import catalog
-from cardiobench.runner.pretraining import ask_statement
+from cardiobench.runner.pretraining import ask_statement, check_statement
 from cardiobench.scoring.external_model import is_among_seen
 
 TASK = "ptb_xl_sample/cd"
@@ -62,11 +62,13 @@ def test_other_forms_of_a_dataset_that_was_seen_are_seen():
 def test_wrong_statements_are_refused(own):
     config = RunConfig(models=(own,), tasks=(TASK,), seen_in_pretraining=("ptbxl",))
     with pytest.raises(UnknownName, match="ptb_xl"):
-        ask_statement(config)
+        check_statement(config)
     with pytest.raises(BadConfig, match="'none' cannot be combined with ptb_xl"):
-        ask_statement(replace(config, seen_in_pretraining=("none", "ptb_xl")))
+        check_statement(replace(config, seen_in_pretraining=("none", "ptb_xl")))
     with pytest.raises(BadConfig, match="is for models without a card, and cardiobench/constant have one"):
-        ask_statement(replace(config, models=("cardiobench/constant",), seen_in_pretraining=("none",)))
+        check_statement(replace(config, models=("cardiobench/constant",), seen_in_pretraining=("none",)))
+    with pytest.raises(BadConfig, match="seen_in_pretraining is for models without a card"):
+        evaluate("cardiobench/constant", [TASK], protocols="probe", seen_in_pretraining=["none"])
 
 
 def test_command_line_asks_before_any_work(own, tmp_path, capsys):
