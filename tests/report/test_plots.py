@@ -21,7 +21,7 @@ from cardiobench.report.plots.figure import ReportFigure, save_report_figure
 from cardiobench.report.plots.groups import QUANTILES, error_quantiles, groups_figure
 from cardiobench.report.plots.predictions import agreement_figure, classification_figure
 from cardiobench.report.plots.scores import scores_figure
-from cardiobench.report.plots.style import DPI, figure_style, heatmap, save_figure, subplots
+from cardiobench.report.plots.style import DPI, figure_style, heatmap, save_figure, shorten, subplots
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Problem, assemble, collect
@@ -77,6 +77,16 @@ def test_heatmaps_have_room_for_long_model_names(tmp_path):
         heatmap(axes, np.eye(2), names, names, rotation=30)
         save_figure(figure, tmp_path / "map", png=False)
     assert [text.get_text() for text in axes.get_yticklabels()] == [names[0][:31] + "…", "org/model"]
+
+
+def test_texts_are_cut_to_a_width_with_few_measurements(monkeypatch):
+    from cardiobench.report.plots import style
+
+    measured = []
+    monkeypatch.setattr(style, "_text_width", lambda text: measured.append(text) or len(text) * 0.1)
+    name = "org/" + "long" * 250_000
+    assert style.fit(name, 2.0) == shorten(name, 20) and len(measured) < 12
+    assert style.fit(name, -1.0) == "…" and style.fit("org/short", 2.0) == "org/short"
 
 
 def test_rows_of_models_with_long_names_differ_and_state_the_protocol():

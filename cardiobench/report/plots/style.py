@@ -1,6 +1,7 @@
 """Define the style of figures and save them without changing global matplotlib state."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -28,6 +29,7 @@ FLOOR_LINE: dict[str, Any] = {"color": FLOOR, "linestyle": "--", "linewidth": 1.
 WIDTH = 4.0
 """Width of the report's figures in inches, at which their text is readable on a phone."""
 DPI = 200
+MOST_CHARACTERS = 200  # Letters i that are wider together than a figure.
 LONGEST_LABEL = 32  # Maximum number of characters of a heatmap label.
 FONT, TEXT, TITLE = "DejaVu Sans", 8, 9  # Sizes in points.
 LINE_HEIGHT = 0.16
@@ -128,11 +130,16 @@ def _text_width(text: str) -> float:
 
 
 def fit(text: str, width: float) -> str:
-    """Return a text shortened to a width in inches at tick label size."""
-    longest = len(text)
-    while text_width([short := shorten(text, longest)]) > width and longest > 1:
-        longest -= 1
-    return short
+    """Return a text shortened to a width in inches at tick label size.
+
+    Halving the range measures few texts: a name in a file of results may have any length.
+    """
+    whole = shorten(text, MOST_CHARACTERS)
+    if text_width([whole]) <= width:
+        return whole
+    lengths = range(1, len(whole))
+    count = bisect_right(lengths, width, key=lambda longest: text_width([shorten(text, longest)]))
+    return shorten(text, max(count, 1))
 
 
 def tick_width(*axes: "Axes") -> float:
