@@ -44,8 +44,8 @@ class Condition:
 def parse_condition(text: str) -> Condition | None:
     """Return the condition that a text spells; None for another text.
 
-    >>> parse_condition("leads=I,II")
-    Condition(label='leads=I,II', name='leads', value='I,II')
+    >>> parse_condition("size=2,4")
+    Condition(label='size=2,4', name='size', value='2,4')
     """
     spelled = _SPELLING.fullmatch(text)
     return Condition(text, spelled[1], spelled[2] or "") if spelled else None
@@ -59,8 +59,8 @@ def join_parts(parts: Iterable[str]) -> str:
 def split_parts(text: str) -> list[str]:
     """Return the parts of a variant, or of a model's conditions.
 
-    >>> split_parts("full.leads=I"), split_parts("")
-    (['full', 'leads=I'], [])
+    >>> split_parts("full.size=2"), split_parts("")
+    (['full', 'size=2'], [])
     """
     return text.split(".") if text else []
 

@@ -96,7 +96,7 @@ class CachedStore:
         return store
 
     def stamps(self) -> dict[str, str]:
-        """Return a mapping from the id of each recording to fingerprint of its file when it was last encoded."""
+        """Return a mapping from the id of each recording to the fingerprint of its file when it was last encoded."""
         found: dict[str, str] = {}
         for shard in self.shards:
             if (table := self.store.open_shard(shard)) is not None:

@@ -116,7 +116,7 @@ class Snapshot:
         return {path: content for path in paths if (content := self.read(path)) is not None}
 
     def dates(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return a mapping from path to time of the last commit that changed the file, ISO 8601."""
+        """Return a mapping from path to the time of the last commit that changed the file, ISO 8601."""
         found: dict[str, str] = {}
         every = list(paths)
         for first in range(0, len(every), PATHS_AT_ONCE):
@@ -128,7 +128,7 @@ class Snapshot:
         return found
 
     def too_large(self, pattern: str, longest: int) -> dict[str, str]:
-        """Return a mapping from path to reason for the files that `read_matching` leaves out."""
+        """Return a mapping from path to the reason for the files that `read_matching` leaves out."""
         return {
             path: f"it has {entry.size:,} bytes, but at most {longest:,} are allowed"
             for path, entry in sorted(self.files.items())

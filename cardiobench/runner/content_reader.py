@@ -95,7 +95,7 @@ def contents(
 
 
 def _kept(file: Path) -> "pd.Series[str]":
-    """Return a mapping from hint to digest as kept; empty if the file is missing or damaged."""
+    """Return a mapping from hint to kept digest; empty if the file is missing or damaged."""
     try:
         table = pd.read_parquet(file, columns=["hint", "content"]).drop_duplicates("hint")
         return pd.Series(table["content"].to_numpy(dtype=object), index=table["hint"].astype(np.uint64))

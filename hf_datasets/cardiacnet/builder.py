@@ -108,7 +108,7 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def listed_ids(cls, raw: Path) -> dict[str, str]:
-        """Return a mapping from path of each video to key in the published split.
+        """Return a mapping from the path of each video to its key in the published split.
 
         In the Kaggle layout, a video is identified by its directory and file name. The layout of the authors' page
         lacks the file name, so the published evaluator's files (`EVALUATOR`, next to the data) are needed to identify

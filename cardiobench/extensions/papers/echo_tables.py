@@ -195,7 +195,7 @@ def _between(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _published(table: int, tasks: Sequence[str]) -> dict[str, dict[str, PublishedScore]]:
-    """Return a mapping from model to task to published score of a table of the paper; empty for no table."""
+    """Return the published scores of a table of the paper, by model and then by task; empty for no table."""
     found: dict[str, dict[str, PublishedScore]] = {}
     for task in tasks:
         for row in published_scores(task):
