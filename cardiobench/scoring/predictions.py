@@ -13,6 +13,7 @@ from cardiobench.data.references import class_names_of
 from cardiobench.data.spec import Task
 from cardiobench.scoring.unit_ids import count_unlabelled, match_units, units_text
 from cardiobench.tasks.answers import TableAnswers
+from cardiobench.tasks.checks import check_finite
 
 SCORES = ("score", "pred", "predicted", "predictions", "output", "value", "estimate", "y_score", "y_hat")
 """Names of columns that are answers elsewhere, in lower case."""
@@ -116,18 +117,28 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
     if (nameless := int((answers["id"] == "").sum())) > 0:
         raise BadPredictions(f"{source}: {nameless} of {len(answers)} rows have no {id_column}.")
 
+    def add(name: str, column: str) -> None:
+        """Read a column of numbers; only here is its name in the file known."""
+        answers[name] = numbers_of(table[column], answers["id"], f"{source}: {column}", BadPredictions)
+        check_finite(answers, name, source, column)
+
     value_column = find(*value_names)
-    if value_column is not None:
-        answers["y_pred"] = _values(table, value_column, answers["id"], task, source)
+    if value_column is not None and task.classes:
+        # The cell of a unit without any label is empty, which pandas may read as null.
+        cells = table[value_column].fillna("") if task.rules.empty_label else table[value_column]
+        answers["y_pred"] = class_names_of(cells, task)
+    elif value_column is not None:
+        check_thousands(table, [value_column], source, BadPredictions)
+        add("y_pred", value_column)
     for place, name in enumerate(task.classes):
         own = [f"{prefix}_{spelling}" for spelling in (name, str(place)) for prefix in ("p", "prob")]
         if task.rules.two_classes and place == 1:
             own += [f"{prefix}_{stem}" for stem in stems for prefix in ("p", "prob")]
         if (column := find(*own)) is not None:
-            answers[f"p_{name}"] = numbers_of(table[column], answers["id"], f"{source}: {column}", BadPredictions)
+            add(f"p_{name}", column)
     for name in (*task.rules.answer_columns(task), *task.rules.optional_columns(task)):
         if name not in answers and (column := find(name, f"prob_{name.removeprefix('p_')}")) is not None:
-            answers[name] = numbers_of(table[column], answers["id"], f"{source}: {column}", BadPredictions)
+            add(name, column)
     answers = task.rules.fill_answers(answers, task)
     if len(answers.columns) == 1:
         raise BadPredictions(
@@ -138,15 +149,6 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
         said = f"{source}: column {first_n(map(repr, unread))} is not used; {expected}"
         warnings.warn(said, TableWarning, stacklevel=2)
     return answers
-
-
-def _values(table: pd.DataFrame, column: str, ids: pd.Series, task: Task, source: str) -> pd.Series | np.ndarray:
-    """Return the answers (n,) of a column as names of classes or numbers; raises `BadPredictions`."""
-    if not task.classes:
-        check_thousands(table, [column], source, BadPredictions)
-        return numbers_of(table[column], ids, f"{source}: {column}", BadPredictions)
-    # The cell of a unit without any label is empty, which pandas may read as null.
-    return class_names_of(table[column].fillna("") if task.rules.empty_label else table[column], task)
 
 
 def _is_like_answers(column: pd.Series, task: Task) -> bool:

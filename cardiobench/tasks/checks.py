@@ -17,14 +17,28 @@ def check_columns(answers: pd.DataFrame, columns: list[str], source: str, task: 
     if absent := [name for name in columns if name not in answers]:
         raise BadPredictions(f"{source} lacks {', '.join(absent)} for {task}. It needs {', '.join(columns)}.")
     for column in columns:
-        values = pd.to_numeric(answers[column], errors="coerce").to_numpy(np.float64)
-        require(
-            np.isfinite(values),
-            answers,
-            source,
-            f"values of {column} are not finite numbers",
-            "Give a number, or leave the row out and score the others with --allow-missing (in Python allow_missing=True).",
-        )
+        check_finite(answers, column, source)
+
+
+def check_finite(answers: pd.DataFrame, column: str, source: str, shown: str = "") -> None:
+    """Refuse a numeric column with values that are not finite.
+
+    Args:
+        answers: Id and the column.
+        column: Name of the column.
+        source: Origin of the answers, for messages.
+        shown: Name of the column in the file of the user; empty for `column`.
+
+    Raises:
+        BadPredictions: A value is not finite.
+    """
+    require(
+        np.isfinite(pd.to_numeric(answers[column], errors="coerce").to_numpy(np.float64)),
+        answers,
+        source,
+        f"values of {shown or column} are not finite numbers",
+        "Give a number, or leave the row out and score the others with --allow-missing (in Python allow_missing=True).",
+    )
 
 
 def check_probabilities(answers: pd.DataFrame, columns: list[str], source: str, task: str) -> None:

@@ -236,6 +236,20 @@ def test_non_numeric_cell_is_named(tmp_path):
         read_predictions(path, VALUE)
 
 
+@pytest.mark.parametrize(
+    ("text", "task", "column"),
+    [
+        ("id,p_sick\nu0,0.5\nu1,\n", BINARY, "p_sick"),  # `p_well` follows from it and is not in the file.
+        ("id,prob_1\nu0,0.5\nu1,nan\n", BINARY, "prob_1"),
+        ("id,p_sick,p_Other\nu0,0.5,0\nu1,0.5,\n", BINARY, "p_Other"),
+        ("id,EF_pred\nu0,55\nu1,inf\n", VALUE, "EF_pred"),
+    ],
+)
+def test_column_with_empty_cells_has_its_name_in_the_file(tmp_path, text, task, column):
+    with pytest.raises(BadPredictions, match=f"my.csv: 1 of 2 values of {column} are not finite numbers: u1"):
+        read_predictions(written(tmp_path, text), task)
+
+
 def test_missing_file_is_reported(tmp_path):
     with pytest.raises(MissingData, match="does not exist"):
         read_predictions(tmp_path / "none.csv", VALUE)
