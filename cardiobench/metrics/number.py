@@ -105,6 +105,12 @@ class Number:
         unit = "" if math.isnan(value) else self.difference_unit(label_unit)
         return f"{self.text(value, decimals)} {unit}".rstrip()
 
+    def margin(self, value: float, label_unit: str = "") -> str:
+        """Format a stated margin or half-width as `difference` does; one that would round to zero has two digits."""
+        rounded = self.text(value) == self.text(0.0) and value != 0
+        shown = f"{self.factor * value:.2g} {self.difference_unit(label_unit)}".rstrip()
+        return shown if rounded else self.difference(value, label_unit)
+
     def possible(self, value: float) -> bool:
         """Return whether a value is in the range; True for NaN."""
         low, high = self.range

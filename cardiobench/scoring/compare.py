@@ -184,7 +184,7 @@ class Comparison:
                 return f"these two sets of answers differ, in favour of {self.names[not higher]}"
             case "equivalent":
                 of = "these two sets of answers are " if self.of_answers else ""
-                return f"{of}equivalent within ±{self.number.difference(self.margin or 0.0, self.unit)}"
+                return f"{of}equivalent within ±{self.number.margin(self.margin or 0.0, self.unit)}"
             case "undecided":
                 seen = self.number.difference(self.detectable, self.unit)
                 return f"undecided, only differences above about {seen} are usually seen with these {self.n_patients} patients"

@@ -1,6 +1,7 @@
 """Predictions matched with references: no missing, unknown or repeated ids."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,14 +131,8 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
     elif value_column is not None:
         check_thousands(table, [value_column], source, BadPredictions)
         add("y_pred", value_column)
-    for place, name in enumerate(task.classes):
-        own = [f"{prefix}_{spelling}" for spelling in (name, str(place)) for prefix in ("p", "prob")]
-        if task.rules.two_classes and place == 1:
-            own += [f"{prefix}_{stem}" for stem in stems for prefix in ("p", "prob")]
-        if (column := find(*own)) is not None:
-            add(f"p_{name}", column)
-    for name in (*task.rules.answer_columns(task), *task.rules.optional_columns(task)):
-        if name not in answers and (column := find(name, f"prob_{name.removeprefix('p_')}")) is not None:
+    for name, accepted in _number_columns(task, stems).items():
+        if name not in answers and (column := find(*accepted)) is not None:
             add(name, column)
     answers = task.rules.fill_answers(answers, task)
     if len(answers.columns) == 1:
@@ -149,6 +144,17 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
         said = f"{source}: column {first_n(map(repr, unread))} is not used; {expected}"
         warnings.warn(said, TableWarning, stacklevel=2)
     return answers
+
+
+def _number_columns(task: Task, stems: Iterable[str]) -> dict[str, list[str]]:
+    """Return a mapping from column of numbers to its accepted names in a file."""
+    found = {}
+    for place, name in enumerate(task.classes):
+        spellings = [name, str(place), *(stems if task.rules.two_classes and place == 1 else ())]
+        found[f"p_{name}"] = [f"{prefix}_{one}" for one in spellings for prefix in ("p", "prob")]
+    for name in (*task.rules.answer_columns(task), *task.rules.optional_columns(task)):
+        found.setdefault(name, [name, f"prob_{name.removeprefix('p_')}"])
+    return found
 
 
 def _is_like_answers(column: pd.Series, task: Task) -> bool:

@@ -41,7 +41,7 @@ def split_rows(group: Group, frame: pd.DataFrame, classes: Sequence[str] = ()) -
     if group.column not in frame:
         return Split({}, {group.name: f"the references have no column '{group.column}'"})
     labels = group_labels(group, frame)
-    split = _split(group.name, group.column, labels, _in_order(group, pd.unique(labels)), frame, classes)
+    split = _split(group.name, group.column, labels, in_order(group, pd.unique(labels)), frame, classes)
     if not len(odd := impossible_values(group, frame)):
         return split
     why = split.skipped[name := f"{group.name}=unknown"]
@@ -56,7 +56,7 @@ def intersection(first: Group, second: Group, frame: pd.DataFrame, classes: Sequ
     if first.column not in frame or second.column not in frame:
         return Split({}, {name: "the references lack one of the columns"})
     found = [(group, group_labels(group, frame)) for group in (first, second)]
-    ones, twos = (_in_order(group, pd.unique(of_rows)) for group, of_rows in found)
+    ones, twos = (in_order(group, pd.unique(of_rows)) for group, of_rows in found)
     one, two = (
         pd.Categorical(pd.Series(of_rows).map(str, na_action="ignore"), order).codes
         for (_, of_rows), order in zip(found, (ones, twos), strict=True)
@@ -68,7 +68,7 @@ def intersection(first: Group, second: Group, frame: pd.DataFrame, classes: Sequ
     return _split(name, f"{first.column} or {second.column}", labels, names.tolist(), frame, classes)
 
 
-def _in_order(group: Group, found: np.ndarray) -> list[str]:
+def in_order(group: Group, found: np.ndarray) -> list[str]:
     """Return the names of the found groups as the spec orders them, followed by others in alphabetical order."""
     places = {label.casefold(): place for place, label in enumerate(group.labels)}
     names = {str(label) for label in found if label is not None and not pd.isna(label)}

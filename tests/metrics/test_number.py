@@ -60,6 +60,16 @@ def test_value_is_shown_in_its_unit():
     assert share.text(np.nan) == "undefined"
 
 
+def test_stated_margin_is_never_shown_as_zero():
+    share, error = Number("a", unit="fraction"), Number("b", unit="label")
+    assert [share.margin(0.03), share.margin(0.00002), share.margin(0.0)] == [
+        "3.00 points",
+        "0.002 points",
+        "0.00 points",
+    ]
+    assert [error.margin(1.5, "cm"), error.margin(0.004, "cm")] == ["1.50 cm", "0.004 cm"]
+
+
 def test_percentages_differ_by_points():
     share, error = Number("a", unit="fraction"), Number("b", unit="label")
     assert (share.difference(0.03), share.difference(np.nan)) == ("3.00 points", "undefined")

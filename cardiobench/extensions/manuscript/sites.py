@@ -24,6 +24,8 @@ from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
 from cardiobench.tasks.answers import TableAnswers
+from cardiobench.tasks.groups import in_order
+from cardiobench.tasks.task import Group
 
 UNKNOWN = "unknown"
 COLUMNS = ("model", "protocol", "site", "score", "95 % interval", "n", "patients", "in the summary")
@@ -85,7 +87,8 @@ class SiteScores:
         ]
         if self.summary is not None:
             own = self.summary
-            heterogeneity = f"I² {100 * own.i2:.0f} %, tau {own.tau:.2f} ({own.scale})"
+            tau = "< 0.01" if 0 < own.tau < 0.005 else f"{own.tau:.2f}"
+            heterogeneity = f"I² {100 * own.i2:.0f} %, tau {tau} ({own.scale})"
             found.append((*key, "summary", *self._shown(own.value, own.low, own.high), "–", "–", heterogeneity))
             if not math.isnan(own.next_low):
                 ends = f"{self.number.text(own.next_low)} – {self.number.text(own.next_high)}"
@@ -229,7 +232,8 @@ def _scored(model: str, entry: ResultEntry, answers: TableAnswers, site: "pd.Ser
     """Score the rows of each site by the ranking metric."""
     result, task = entry.result, answers.task
     check_patients(answers.patients, site.to_numpy(), column)
-    names = sorted(site.unique())
+    group = next((one for one in task.groups if one.column == column), Group(column, column))
+    names = in_order(group, site.unique())
     if len(set(names) - {UNKNOWN}) < 2:
         raise BadConfig(
             f"{column} has one value, {names[0]}, in {task.name}, so there is one site. Give another column."

@@ -101,6 +101,6 @@ def execute(arguments: argparse.Namespace) -> int:
         f"clinical margin of {found.number.key}: {found.margin.clinical}"
         + (f" ({found.margin.source})" if found.margin.source else "")
     )
-    console.print(f"margin of the suites: {NONE_GIVEN if suites is None else found.number.difference(suites, unit)}")
+    console.print(f"margin of the suites: {NONE_GIVEN if suites is None else found.number.margin(suites, unit)}")
     console.remarks(found.notes)
     return 0

@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
             {"task": found.task, "margin": found.margin, "groups": [one._asdict() for one in found.equalities]}
         )
     print_problems(console, found.problems)
-    title = f"groups of {found.task}, margin {found.number.difference(found.margin, found.unit)}"
+    title = f"groups of {found.task}, margin {found.number.margin(found.margin, found.unit)}"
     console.table(title, COLUMNS, [one.cells(found.number) for one in found.equalities])
     if found.generated:
         console.remarks([GENERATED])

@@ -226,7 +226,7 @@ def _of_one(
     width = request.margin if math.isnan(request.half_width) else request.half_width
     found = [
         PlannedSize(
-            f"95 % interval of ± {number.difference(width, task.unit)}", assumed, patients_for_half_width(se, width)
+            f"95 % interval of ± {number.margin(width, task.unit)}", assumed, patients_for_half_width(se, width)
         )
     ]
     gain = (score - floor) if number.higher_is_better else (floor - score)
@@ -249,7 +249,7 @@ def _not_above(score: float, floor: float, number: Number, task: Task) -> list[s
 
 
 def _of_two(request: PlanRequest, se: StandardError, assumed: str, number: Number, task: Task) -> list[PlannedSize]:
-    margin = number.difference(request.margin, task.unit)
+    margin = number.margin(request.margin, task.unit)
     settings = request.margin, request.power, request.tests
     return [
         PlannedSize(f"two models that differ by {margin} told apart", assumed, patients_for_difference(se, *settings)),

@@ -13,9 +13,12 @@ from cardiobench.core import plugins
 from cardiobench.core.errors import BadConfig, BadData
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
+from cardiobench.data.spec import AGE_GROUPS
 from cardiobench.data.twin import list_twins, write_twin
 from cardiobench.extensions.manuscript import sites
 from cardiobench.extensions.manuscript.flow import check_sums, lines, participant_flow
+from cardiobench.extensions.manuscript.meta import Summary
+from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.report.contests import predictions_of
 from cardiobench.results.collect import Collection, ResultEntry, collect
@@ -24,6 +27,7 @@ from cardiobench.results.predictions_file import save_scored
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler
+from cardiobench.tasks.task import Group
 from tests.leaderboard.submissions import NAME, submit, write_dataset
 
 TASK = f"{NAME}/sick"
@@ -124,6 +128,25 @@ def test_site_without_a_class_or_with_a_label_in_all_rows_has_no_score(truth, he
     clusters = Clusters.of(np.arange(len(truth)).astype(str))
     part = Sampler(sample, clusters, sample.present_classes(3)).take(np.arange(here))
     assert sites._reason(part, ("a", "b", "c")) == reason
+
+
+def test_sites_that_are_groups_have_the_order_of_the_dataset(home):
+    """As in other tables of the groups; the codes of the characters would put ≤45 after >80."""
+    found = entry(home)
+    answers = predictions_of(found)
+    groups = Group("age", "age_group", labels=AGE_GROUPS.labels)
+    answers = replace(answers, task=replace(answers.task, groups=(groups,)))
+    site = pd.Series(np.resize([">80", "unknown", "66-80", "≤45"], len(answers.frame)))
+    site = site.groupby(answers.frame["patient_id"].to_numpy()).transform("first")
+    assert list(sites._scored("a", found, answers, site, "age_group").sites) == ["≤45", "66-80", ">80", "unknown"]
+    assert list(sites._scored("a", found, answers, site, "ward").sites) == ["66-80", ">80", "unknown", "≤45"]
+
+
+@pytest.mark.parametrize(("tau", "shown"), [(0.0, "tau 0.00"), (0.004, "tau < 0.01"), (0.006, "tau 0.01")])
+def test_small_spread_between_sites_is_not_shown_as_none(tau, shown):
+    summary = Summary(0.8, 0.7, 0.9, math.nan, math.nan, tau, 0.1, 3, "logit")
+    one = sites.SiteScores("lab/a", "probe", Number("auroc"), "", {}, {}, summary)
+    assert shown in one.rows()[0][-1]
 
 
 def test_patients_at_several_sites_are_refused():
