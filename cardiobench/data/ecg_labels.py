@@ -13,11 +13,13 @@ for AF.
 """
 
 import csv
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
+
+from cardiobench.data.spec import Group, Task
 
 System = Literal["scp", "snomed", "code15"]
 Definition = Literal["corrected", "paper"]
@@ -113,3 +115,29 @@ def aha_statements() -> dict[str, str]:
     """Return the 44 primary statements of AHA/ACC/HRS (2007) used in SPH by code, sorted by code."""
     with Path(__file__).with_name("aha_statements.csv").open(encoding="utf-8", newline="") as stream:
         return {row["code"]: row["statement"] for row in csv.DictReader(stream) if row["category"] != "Modifier"}
+
+
+def cd_task(dataset: str, groups: Sequence[Group]) -> Task:
+    """Return the task of detecting a conduction disturbance, with breakdowns by groups."""
+    return Task(
+        f"{dataset}/cd",
+        "binary",
+        "cd",
+        ("f1_macro",),
+        CD_CLASSES,
+        groups=tuple(groups),
+        description="conduction disturbance",
+    )
+
+
+def af_task(dataset: str, groups: Sequence[Group]) -> Task:
+    """Return the task of detecting atrial fibrillation, with breakdowns by groups."""
+    return Task(
+        f"{dataset}/af",
+        "binary",
+        "af",
+        ("f1_macro",),
+        AF_CLASSES,
+        groups=tuple(groups),
+        description="atrial fibrillation",
+    )

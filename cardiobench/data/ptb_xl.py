@@ -10,7 +10,7 @@ from cardiobench.data import ptb_xl_plus
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.builder import CardioBuilder
 from cardiobench.data.demographics import age_task, sex_task
-from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
+from cardiobench.data.ecg_labels import af_task, cd_task, conduction, fibrillation
 from cardiobench.data.ptb_xl_labels import (
     CLASSES,
     DESCRIPTIONS,
@@ -65,24 +65,8 @@ def release_spec(name: str, title: str, replaces: tuple[str, ...] = ()) -> Datas
             "cd_paper": "string",
         },
         tasks=(
-            Task(
-                f"{name}/cd",
-                "binary",
-                "cd",
-                ("f1_macro",),
-                CD_CLASSES,
-                groups=GROUPS,
-                description="conduction disturbance",
-            ),
-            Task(
-                f"{name}/af",
-                "binary",
-                "af",
-                ("f1_macro",),
-                AF_CLASSES,
-                groups=GROUPS,
-                description="atrial fibrillation",
-            ),
+            cd_task(name, GROUPS),
+            af_task(name, GROUPS),
             *(_several(name, target) for target in GRANULARITIES),
             age_task(name, GROUPS),
             sex_task(name, GROUPS),

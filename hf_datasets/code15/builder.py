@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cardiobench.core.errors import BadData, BadMedia, first_n
+from cardiobench.core.errors import BadData, BadMedia, first_n, one_line
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, Task
 from cardiobench.data.demographics import age_task, sex_task
-from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
+from cardiobench.data.ecg_labels import af_task, cd_task, conduction, fibrillation
 from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
 from cardiobench.data.release_counts import expected_counts
@@ -58,10 +58,8 @@ SPEC = DatasetSpec(
     expected={TOTAL: 345_779},
     columns={"sex": "string", "age": "float64", "dx": "string", "normal_ecg": "bool"},
     tasks=(
-        Task(
-            "code15/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
-        ),
-        Task("code15/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"),
+        cd_task("code15", GROUPS),
+        af_task("code15", GROUPS),
         _six("six", 345_779, "six diagnoses"),
         _six("six_clean", ANY + NORMAL, "six diagnoses, against records labelled normal in the release"),
         age_task("code15", GROUPS),
@@ -181,7 +179,7 @@ def _stored(raw: Path) -> dict[str, pa.Array]:
             ids = open_tracings(safe_join(raw, path.name)).exam_ids
         except OSError as error:
             raise BadMedia(
-                f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). Download and unpack it again."
+                f"{path} cannot be read as HDF5 ({one_line(error)}). Download and unpack it again."
             ) from error
         if ids is None:
             raise BadMedia(f"{path} does not have one `exam_id` per tracing. Download and unpack it again.")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, Task
-from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
+from cardiobench.data.ecg_labels import af_task, cd_task, conduction, fibrillation
 from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
 from cardiobench.data.release_counts import expected_counts
@@ -36,18 +36,8 @@ SPEC = DatasetSpec(
     expected={"test": 827},
     columns={"sex": "string", "age": "float64", "dx": "string"},
     tasks=(
-        Task(
-            "code_test/cd",
-            "binary",
-            "cd",
-            ("f1_macro",),
-            CD_CLASSES,
-            groups=GROUPS,
-            description="conduction disturbance",
-        ),
-        Task(
-            "code_test/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"
-        ),
+        cd_task("code_test", GROUPS),
+        af_task("code_test", GROUPS),
         Task(
             "code_test/six",
             "multilabel",

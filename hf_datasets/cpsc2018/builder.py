@@ -9,7 +9,7 @@ import pandas as pd
 from cardiobench.core.errors import BadMedia
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task, cinc
 from cardiobench.data.audit_finding import AuditFinding
-from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.ecg_labels import af_task, cd_task
 from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_wfdb import header_path, parse_header
 from cardiobench.data.release_counts import expected_counts
@@ -49,18 +49,8 @@ SPEC = DatasetSpec(
     expected={split: RELEASE.count(split) for split in ("train", "validation", "test")},
     columns=cinc.COLUMNS,
     tasks=(
-        Task(
-            "cpsc2018/cd",
-            "binary",
-            "cd",
-            ("f1_macro",),
-            CD_CLASSES,
-            groups=GROUPS,
-            description="conduction disturbance",
-        ),
-        Task(
-            "cpsc2018/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"
-        ),
+        cd_task("cpsc2018", GROUPS),
+        af_task("cpsc2018", GROUPS),
         Task(
             "cpsc2018/nine",
             "multilabel",

@@ -10,7 +10,7 @@ from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec,
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.cinc_classes import all_but, scored_labels
 from cardiobench.data.demographics import age_task, sex_task
-from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.ecg_labels import af_task, cd_task
 from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.splits import hashed_splits
 
@@ -42,10 +42,8 @@ SPEC = DatasetSpec(
     columns=cinc.COLUMNS,
     duplicates=(("E07509", "E07510"),),
     tasks=(
-        Task(
-            "georgia/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
-        ),
-        Task("georgia/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"),
+        cd_task("georgia", GROUPS),
+        af_task("georgia", GROUPS),
         Task(
             "georgia/cinc",
             "multilabel",
