@@ -26,6 +26,15 @@ def first_n(names: Iterable[object], n: int = 5) -> str:
     return ", ".join(shown) + (f" and {len(names) - n} more" if len(names) > n else "")
 
 
+def one_line(error: object, longest: int = 300) -> str:
+    r"""Return the message of another library's error as one line of at most this many characters.
+
+    >>> one_line(ValueError("bad header\n  at byte 7"))
+    'bad header at byte 7'
+    """
+    return " ".join(str(error).split())[:longest]
+
+
 class CardioBenchError(Exception):
     """Base class of errors that the user can resolve.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from cardiobench.core.errors import BadData, first_n
+from cardiobench.core.errors import BadData, first_n, one_line
 from cardiobench.core.parquet_pages import BY_DICTIONARY, PLAIN_ENCODINGS, Chunk, Content, Page, column_chunks, pages
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def read_parquet(source: bytes | Path, wanted: TableFormat) -> "pa.Table":
         table = _plain_columns(table, found, wanted).replace_schema_metadata(notes or None)
         table.validate(full=True)  # Texts are UTF-8, and dictionaries are complete.
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
-        raise BadData(f"it is no Parquet file that can be read: {' '.join(str(error).split())[:500]}") from error
+        raise BadData(f"it is no Parquet file that can be read: {one_line(error)}") from error
     return table
 
 
@@ -198,7 +198,7 @@ def check_recordings(path: Path, columns: Collection[str]) -> bytes:
                 decoded += _decoded(found, _PLACE if texts else _NUMBER, largest)
         check_growth(decoded, len(content))
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
-        raise BadData(f"it is no Parquet file that can be read: {' '.join(str(error).split())[:500]}") from error
+        raise BadData(f"it is no Parquet file that can be read: {one_line(error)}") from error
     return bytes(notes.get(_OF_DATASETS[0], b""))
 
 

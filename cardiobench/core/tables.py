@@ -16,7 +16,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from cardiobench.core import workbook
-from cardiobench.core.errors import BadData, CardioBenchError, MissingData, TableWarning, first_n
+from cardiobench.core.errors import BadData, CardioBenchError, MissingData, TableWarning, first_n, one_line
 from cardiobench.core.foreign import check_cells
 from cardiobench.core.io import write_atomic
 
@@ -112,7 +112,7 @@ def read_table(
 
 
 def _unreadable(path: Path, problem: object, error: type[CardioBenchError]) -> CardioBenchError:
-    return error(f"{path} cannot be read as a table ({' '.join(str(problem).split())}). {_advice(path.suffix.lower())}")
+    return error(f"{path} cannot be read as a table ({one_line(problem)}). {_advice(path.suffix.lower())}")
 
 
 def _advice(kind: str) -> str:

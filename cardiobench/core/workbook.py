@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from cardiobench.core.errors import MissingExtra, counted, first_n
+from cardiobench.core.errors import MissingExtra, counted, first_n, one_line
 
 SUFFIXES = (".xlsx", ".xlsm", ".xltx", ".xltm")
 """Suffixes of workbooks; only those without macros are read."""
@@ -77,7 +77,7 @@ def read_workbook(path: Path, sheet: str = "", *, faults: list[str] | None = Non
             with closing(openpyxl.load_workbook(path, read_only=True, keep_links=False)) as book:
                 problems += _not_computed(rows, _rows(book[name]))
     except damaged as error:
-        raise ValueError(f"it is damaged: {' '.join(str(error).split())[:200]}") from error
+        raise ValueError(f"it is damaged: {one_line(error)}") from error
     if _is_title(rows):
         problems.append(f"row {rows[0][0]} seems to be a title, as only one of its cells has a value; remove it")
         rows = rows[1:]

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadModel, one_line
 from cardiobench.models.base import LoadedModel, TextEncoder
 from cardiobench.models.contract import encode
 from cardiobench.models.custom import networks_of
@@ -161,7 +161,7 @@ class CostMeter:
             RuntimeError,
             TypeError,
         ) as error:  # Networks that cannot be traced are still encoded.
-            self.counted = {"reason": f"not counted: {' '.join(str(error).split())[:120]}"}
+            self.counted = {"reason": f"not counted: {one_line(error, 120)}"}
 
     def facts(
         self, *, seconds: float, decoding: float, cpu_seconds: float, recordings: int, parts: int

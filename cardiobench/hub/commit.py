@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cardiobench.core.errors import HubError
+from cardiobench.core.errors import HubError, one_line
 from cardiobench.hub.api import NOBODY, TIMEOUT, Account, call, client_errors, status
 from cardiobench.hub.outgoing import Content, check_outgoing
 
@@ -382,7 +382,7 @@ def _check_card(target: Target, card: Content | None) -> None:
 
 def _refused_card(target: Target, error: ValueError) -> HubError:
     # The first line of the client's message says that the check failed, the next ones why.
-    reason = " ".join(str(error).split())[:200]
+    reason = one_line(error)
     return HubError(f"{target}: the Hub does not accept README.md: {reason or type(error).__name__}")
 
 

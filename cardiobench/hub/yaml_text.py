@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, one_line
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Safe loader by libyaml where PyYAML has been built with it, which is ten times as fast; its nodes are not used."""
@@ -20,8 +20,9 @@ def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         return yaml.load(text, Loader=Loader), tree
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise BadData(f"{source} is not valid YAML ({reason}). Correct it first; it was not changed.") from None
+        raise BadData(
+            f"{source} is not valid YAML ({one_line(error)}). Correct it first; it was not changed."
+        ) from None
 
 
 def apply(text: str, edits: Iterable[TextEdit]) -> str:

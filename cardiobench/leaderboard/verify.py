@@ -7,7 +7,7 @@ from typing import Any
 
 from huggingface_hub.errors import HTTPError
 
-from cardiobench.core.errors import BadData, CardioBenchError, MissingData
+from cardiobench.core.errors import BadData, CardioBenchError, MissingData, one_line
 from cardiobench.core.foreign import MOST_BYTES
 from cardiobench.core.versions import component_version
 from cardiobench.data import catalog
@@ -140,7 +140,7 @@ def _refusal(error: BaseException) -> str:
     """Return what a submission raised, as the reason of its refusal."""
     if isinstance(error, CardioBenchError):
         return str(error)
-    return f"it cannot be judged: {type(error).__name__} {' '.join(str(error).split())[:300]}"
+    return f"it cannot be judged: {type(error).__name__} {one_line(error)}"
 
 
 def _wrong_rows(content: bytes, user: str) -> list[str]:

@@ -11,7 +11,7 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from cardiobench.core import extensions, plugins
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadModel, one_line
 from cardiobench.core.registry import unknown_name
 
 REQUIRED = ("id", "revision", "adapter", "modalities", "licence", "access", "preprocessing", "pretraining_data", "seen")
@@ -149,7 +149,7 @@ def read_card(path: Path) -> ModelCard:
         front, closed, body = rest.partition("\n---\n")
         facts = yaml.load(front, Loader=_loader(front)) if not start and closed else None
     except (yaml.YAMLError, OSError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise BadModel(f"model card {path} cannot be read: {' '.join(str(error).split())[:200]}") from None
+        raise BadModel(f"model card {path} cannot be read: {one_line(error)}") from None
     if not isinstance(facts, dict):
         raise BadModel(
             f"model card {path} has no YAML front matter. Begin the file with settings between two '---' lines."

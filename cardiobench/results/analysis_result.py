@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import pandas as pd
 
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, one_line
 from cardiobench.core.foreign import MOST_CELLS
 from cardiobench.core.io import file_part, read_file, sha256_of_file
 from cardiobench.core.tables import unescape_formula, write_csv
@@ -125,9 +125,7 @@ def _read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(BytesIO(content)).map(unescape_formula).rename(columns=unescape_formula)
     except ValueError as error:  # Not UTF-8, empty, or not a table.
-        raise BadData(
-            f"{path} is not a table: {' '.join(str(error).split())[:300]}. Repeat the run that created it"
-        ) from error
+        raise BadData(f"{path} is not a table: {one_line(error)}. Repeat the run that created it") from error
 
 
 def is_analysis(text: bytes) -> bool:

@@ -6,20 +6,18 @@ pixels are written from decoded values, or as JPEG streams reduced to what decod
 
 import hashlib
 import io
-import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import jpeg, jpeg_rebuilt
 from cardiobench.data.media.dicom import COLOUR, GREY, DicomPixels, display_frames, has_lookup_table, open_pixels
 from cardiobench.data.media.dicom_regions import CORNERS
-from cardiobench.data.media.file import COPY_AGAIN, MediaFile
+from cardiobench.data.media.file import MediaFile, unreadable
 from cardiobench.data.media.limits import check_size
-from cardiobench.data.media.optional import require, require_pydicom
+from cardiobench.data.media.optional import dicom_errors, require, require_pydicom
 
 if TYPE_CHECKING:
     from pydicom import Dataset
@@ -145,22 +143,8 @@ def deidentified(path: Path) -> bytes:
         made.preamble = b"\0" * 128
         buffer = io.BytesIO()
         pydicom.dcmwrite(buffer, made, enforce_file_format=True)
-    except (
-        pydicom.errors.InvalidDicomError,
-        pydicom.errors.BytesLengthException,
-        AttributeError,
-        EOFError,
-        IndexError,
-        KeyError,
-        NotImplementedError,
-        OSError,
-        OverflowError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-        struct.error,
-    ) as error:
-        raise BadMedia(f"{path} cannot be read as DICOM ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
+    except dicom_errors() as error:
+        raise unreadable(path, "DICOM", error) from error
     return buffer.getvalue()
 
 

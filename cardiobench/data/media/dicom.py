@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cardiobench.core.errors import counted
+from cardiobench.core.errors import counted, one_line
 from cardiobench.data.media import jpeg
 from cardiobench.data.media.dicom_regions import kind_of, ultrasound_boxes
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.limits import check_size
-from cardiobench.data.media.optional import require, require_pydicom
+from cardiobench.data.media.optional import dicom_errors, require, require_pydicom
 from cardiobench.data.media.types import Clip, FrameSampling
 
 COMPONENT = "reader dicom"
@@ -178,28 +178,14 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     Raises:
         BadMedia: The file is damaged, has no pixels, or uses an unsupported colour space or compression.
     """
-    pydicom = require_pydicom()
     try:
         pixels = open_pixels(file)
         wanted = sampling.indices(pixels.n_frames, key_frame)
         _check_size(file, pixels.header, pixels.n_frames, len(wanted))
         frames = display_frames(pixels, wanted)
         rate, regions, kind = _frame_rate(pixels.header), ultrasound_boxes(pixels.header), kind_of(pixels.header)
-    except (
-        pydicom.errors.InvalidDicomError,
-        pydicom.errors.BytesLengthException,
-        AttributeError,
-        EOFError,
-        IndexError,
-        KeyError,
-        NotImplementedError,
-        OSError,
-        RuntimeError,
-        struct.error,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise file.bad(f"cannot be decoded as DICOM ({' '.join(str(error).split())})") from error
+    except dicom_errors() as error:
+        raise file.bad(f"cannot be decoded as DICOM ({one_line(error)})") from error
     return Clip(np.ascontiguousarray(frames), wanted, pixels.n_frames, rate, regions=regions, kind=kind)
 
 

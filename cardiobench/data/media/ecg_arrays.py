@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadMedia, first_n
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.content import note_array
 from cardiobench.data.media.ecg_npy import open_numbers
-from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.file import refuse_special, unreadable
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import LEADS
@@ -73,7 +73,7 @@ def read_hdf5_ecg(
                 tuple(map(_text, np.atleast_1d(units))) if units is not None else None,
             )
     except (OSError, KeyError, IndexError, RuntimeError, TypeError, ValueError) as error:
-        raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}") from error
+        raise unreadable(path, "HDF5", error) from error
 
 
 def hdf5_ids(path: Path, ids: str) -> list[str]:
@@ -83,7 +83,7 @@ def hdf5_ids(path: Path, ids: str) -> list[str]:
         with h5py.File(path, "r") as file:
             return [_text(one) for one in _own(file, ids, path)[:].ravel()]
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}") from error
+        raise unreadable(path, "HDF5", error) from error
 
 
 def records_in(path: Path, array: str | None = None) -> int | None:
@@ -100,9 +100,7 @@ def records_in(path: Path, array: str | None = None) -> int | None:
             with h5py.File(path, "r") as file:
                 shape = _signal(file, array, path).shape
         except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise BadMedia(
-                f"{path} cannot be read as HDF5 ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
-            ) from error
+            raise unreadable(path, "HDF5", error) from error
     return int(shape[0]) if len(shape) == 3 else None
 
 

@@ -3,7 +3,6 @@
 import io
 import math
 import re
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,10 @@ import numpy as np
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.content import note
-from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.file import refuse_special, unreadable
 from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.limits import check_size
-from cardiobench.data.media.optional import require, require_pydicom
+from cardiobench.data.media.optional import dicom_errors, require, require_pydicom
 from cardiobench.data.media.types import LEADS
 
 COMPONENT = "reader dicom waveform"
@@ -90,25 +89,8 @@ def read_dicom_ecg(path: Path) -> Channels:
         groups = [_group(number, one) for number, one in enumerate(dataset.get("WaveformSequence") or [])]
         chosen = _rhythm(path, groups)
         parts = [_channels(dataset, group) for group in chosen]
-    except (
-        pydicom.errors.InvalidDicomError,
-        pydicom.errors.BytesLengthException,
-        AttributeError,
-        EOFError,
-        IndexError,
-        KeyError,
-        NotImplementedError,
-        OSError,
-        OverflowError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-        ZeroDivisionError,
-        struct.error,
-    ) as error:
-        raise BadMedia(
-            f"{path} cannot be read as a DICOM waveform ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
-        ) from error
+    except dicom_errors() as error:
+        raise unreadable(path, "a DICOM waveform", error) from error
     return Channels(
         np.concatenate([part.signal for part in parts], axis=1),
         tuple(name for part in parts for name in part.leads or ()),

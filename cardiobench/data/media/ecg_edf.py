@@ -11,7 +11,7 @@ import numpy as np
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.content import note
-from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special, unreadable
 from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
@@ -116,7 +116,7 @@ def read_edf_ecg(path: Path) -> Channels:
         ValueError,
         ZeroDivisionError,
     ) as error:
-        raise BadMedia(f"{path} cannot be read as EDF ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}") from error
+        raise unreadable(path, "EDF", error) from error
     return Channels(signal, names, rate, units)
 
 

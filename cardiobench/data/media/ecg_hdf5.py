@@ -14,7 +14,7 @@ import numpy as np
 from cardiobench.core.errors import BadMedia
 from cardiobench.core.file_state import FileState, file_state
 from cardiobench.data.media.content import note_array
-from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special, unreadable
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.signal import lead_order, twelve_leads
@@ -48,7 +48,7 @@ def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None 
         stored = open_tracings(path)
         signal = note_array(stored.signal(stored.row(record)))
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
+        raise unreadable(path, "HDF5", error) from error
     name = f"record {record} of {path}"
     names = LEADS if leads is None else leads
     if len(names) != signal.shape[1]:
@@ -78,7 +78,7 @@ def read_single_hdf5(path: Path, fs: float) -> Ecg:
             _check_numbers(str(path), stored, math.prod(stored.shape))
             signal = note_array(stored[:])
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
+        raise unreadable(path, "HDF5", error) from error
     return twelve_leads(signal.T, fs, str(path))
 
 

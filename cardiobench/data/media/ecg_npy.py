@@ -7,7 +7,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.content import note_array
-from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special, unreadable
 from cardiobench.data.media.limits import check_size
 
 COMPONENT = "reader npy"
@@ -25,9 +25,7 @@ def open_numbers(path: Path) -> np.ndarray:
         # Unlike np.load, this accepts neither archives (.npz) nor pickles.
         array = np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError, TypeError, OverflowError, TokenError) as error:
-        raise BadMedia(
-            f"{path} cannot be read as a NumPy array ({' '.join(str(error).split())}). {COPY_AGAIN}"
-        ) from error
+        raise unreadable(path, "a NumPy array", error) from error
     if array.dtype.kind not in "iuf":
         raise BadMedia(f"{path}: expected numbers, got {array.dtype} of shape {array.shape}. {COPY_AGAIN}")
     return array

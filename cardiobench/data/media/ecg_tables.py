@@ -14,7 +14,7 @@ from cardiobench.core.errors import BadMedia, counted
 from cardiobench.core.tables import SECOND_ENCODING, SNIFFED, encoding_of, separator_of
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.content import note
-from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special, unreadable
 from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.signal import MILLIVOLTS
@@ -64,9 +64,7 @@ def read_csv_ecg(path: Path) -> Channels:
             ),
         )
     except (OSError, UnicodeError, ValueError, csv.Error, pa.ArrowException) as error:
-        raise BadMedia(
-            f"{path} cannot be read as a table of samples ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
-        ) from error
+        raise unreadable(path, "a table of samples", error) from error
     signal = np.stack([table[name].to_numpy() for name in table.column_names], axis=1) if names else np.empty((0, 0))
     return _channels(str(path), signal, names if named else None, notes)
 
@@ -88,9 +86,7 @@ def read_parquet_ecg(path: Path) -> Channels:
         ]
         columns = [table[name].to_numpy().astype(np.float64) for name in names]
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise BadMedia(
-            f"{path} cannot be read as Parquet ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
-        ) from error
+        raise unreadable(path, "Parquet", error) from error
     if not names:
         raise BadMedia(f"{path} has no column of numbers. {COPY_AGAIN}")
     return _channels(str(path), np.stack(columns, axis=1), names)

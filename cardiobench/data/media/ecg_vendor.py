@@ -9,7 +9,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.channels import Channels
-from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special, unreadable
 from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
@@ -91,9 +91,7 @@ def read_vendor_ecg(path: Path, form: str) -> Channels:
         TypeError,
         ValueError,
     ) as error:
-        raise BadMedia(
-            f"{path} cannot be read as {title} ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
-        ) from error
+        raise unreadable(path, title, error) from error
     problems = [text for one in said if not _HARMLESS.search(text := " ".join(str(one.message).split()))]
     if problems:
         raise BadMedia(f"{path} contradicts itself or {title} ({problems[0][:200]}). {COPY_AGAIN}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
-from cardiobench.core.errors import BadMedia
+from cardiobench.core.errors import BadMedia, one_line
 from cardiobench.data.media.content import collected, note
 
 Format = Literal["avi", "mp4", "gif", "dicom", "nifti", "png", "jpeg"]
@@ -74,6 +74,11 @@ class MediaFile:
     def bad(self, why: str, action: str = COPY_AGAIN) -> BadMedia:
         """Return an error for this file with its name, the problem and the next action."""
         return BadMedia(f"{self.name} {why}. {action}")
+
+
+def unreadable(path: Path, kind: str, error: Exception) -> BadMedia:
+    """Return an error for a file that a library cannot read as one of this kind, with the library's reason."""
+    return BadMedia(f"{path} cannot be read as {kind} ({one_line(error)}). {COPY_AGAIN}")
 
 
 def refuse_special(path: Path) -> None:

@@ -8,6 +8,7 @@ import zlib
 
 import numpy as np
 
+from cardiobench.core.errors import one_line
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.limits import check_size, max_bytes
 from cardiobench.data.media.optional import require
@@ -124,7 +125,7 @@ def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
         # Unchecked, because nibabel's check turns a length of 0 into 1 mm.
         sides = image_class.header_class.from_fileobj(io.BytesIO(content), check=False)["pixdim"][1:3]
     except errors as error:
-        raise file.bad(f"cannot be decoded as NIfTI ({' '.join(str(error).split())})") from error
+        raise file.bad(f"cannot be decoded as NIfTI ({one_line(error)})") from error
     return _three_axes(file, volume), (float(sides[0]), float(sides[1]))
 
 

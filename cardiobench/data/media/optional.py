@@ -1,6 +1,7 @@
 """Packages needed by only some recordings, imported when the first such recording is read."""
 
 import logging
+import struct
 import warnings
 from importlib import import_module
 from types import ModuleType
@@ -25,3 +26,21 @@ def require_pydicom() -> ModuleType:
     logging.getLogger("pydicom").setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module=r"pydicom\.")
     return pydicom
+
+
+def dicom_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that pydicom raises for a damaged file: its own, and those of reading impossible values."""
+    errors = require_pydicom().errors
+    return (
+        errors.InvalidDicomError,
+        errors.BytesLengthException,
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+        struct.error,
+    )

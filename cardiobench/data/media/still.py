@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cardiobench.core.errors import one_line
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
@@ -46,7 +47,7 @@ def read_still(file: MediaFile) -> Clip:
         struct.error,
         zlib.error,
     ) as error:
-        raise file.bad(f"cannot be decoded as an image ({' '.join(str(error).split())})") from error
+        raise file.bad(f"cannot be decoded as an image ({one_line(error)})") from error
     return Clip(frame[None], np.array([0]), 1, None)
 
 

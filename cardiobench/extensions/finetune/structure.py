@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from cardiobench.core.errors import BadModel, NotApplicable
+from cardiobench.core.errors import BadModel, NotApplicable, one_line
 from cardiobench.embeddings.cost import count_work
 
 LATE = "makes layers at its first call, so their weights are not part of the loaded model. Make them when it is loaded"
@@ -79,7 +79,7 @@ def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], tor
 
 def _opaque(name: str, error: Exception) -> NotApplicable:
     """Return the error for a network without computable gradients."""
-    return NotApplicable(f"the network of {name} cannot be traced ({' '.join(str(error).split())[:120]})")
+    return NotApplicable(f"the network of {name} cannot be traced ({one_line(error, 120)})")
 
 
 def _reached(
