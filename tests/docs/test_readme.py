@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from cardiobench.core.extensions import contributions
+from cardiobench.report.plots.style import WIDTH
 from tests.printed import accept
 
 NEEDS_EXTENSIONS = pytest.mark.skipif("paper" not in contributions("profiles"), reason="its extension is not here")
@@ -54,6 +55,17 @@ def test_readme_fits_a_screen_with_one_picture(readme, root):
     assert len(readme.splitlines()) <= 90 and readme.count("![") == 1
     for link in re.findall(r"\]\(([^)#]+)\)", readme):
         assert link.startswith("https://") or (root / link).exists(), link
+
+
+def test_picture_shows_the_scores_of_the_example_at_a_width_of_phones(readme, root):
+    ((alt, file),) = re.findall(r"!\[(.*)\]\((.*)\)", readme)
+    picture = (root / file).read_text(encoding="utf-8")
+    texts = re.findall(r"<text[^>]*>([^<]+)</text>", picture)
+    rows = [re.split(r" {2,}", line) for line in BLOCK.findall(readme)[2][1].splitlines()[1:]]
+    for _, model, protocol, _, score, _, floor, *_ in rows:
+        assert {f"{model} · {protocol}", score, f"floor {floor}"} <= {*texts} and floor in alt
+    assert {*re.findall(r"\d+\.\d+", alt)} <= set(" ".join(texts).split())
+    assert f'width="{72 * WIDTH:g}pt"' in picture
 
 
 @NEEDS_EXTENSIONS

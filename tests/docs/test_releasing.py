@@ -16,7 +16,7 @@ from tests.hub.conftest import client, hub  # noqa: F401  # Fixtures.
 @pytest.fixture(scope="module")
 def checklist(root):
     """Return the steps of the checklist."""
-    return re.split(r"^\d\. ", (root / "docs" / "releasing.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return re.split(r"^\d+\. ", (root / "docs" / "releasing.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
 
 
 def test_changelog_has_a_section_for_the_cited_release(root):
