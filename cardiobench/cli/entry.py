@@ -47,6 +47,7 @@ def guarded(
         execute: Command to run; None for the one selected by the parser.
     """
     prepare_streams()
+    let_threads_sleep()
     arguments = build_parser().parse_args(argv)
     try:
         check_tokens()
@@ -121,6 +122,15 @@ def prepare_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def let_threads_sleep() -> None:
+    """Let threads of OpenMP sleep while they wait, unless the user has chosen otherwise.
+
+    By default they spin, which takes the cores from the processes that decode recordings. The libraries read this when they
+    are loaded, so it must be set before.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def check_tokens() -> None:

@@ -76,6 +76,14 @@ def test_killed_worker_gives_one_message(capsys):
     assert re.search(r"^LostWorker: .*SIGKILL.* run the same command again, with fewer --jobs", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize(("chosen", "expected"), [(None, "passive"), ("active", "active")])
+def test_waiting_threads_sleep_unless_the_user_has_chosen_otherwise(chosen, expected, monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if chosen:
+        monkeypatch.setenv("OMP_WAIT_POLICY", chosen)
+    assert guarded(Parser, [], lambda arguments: int(os.environ["OMP_WAIT_POLICY"] != expected)) == 0
+
+
 def test_invalid_token_is_reported_before_anything_is_sent(monkeypatch, capsys):
     monkeypatch.setenv("HF_TOKEN", "hf_gehe\u00efm")
     assert main(["list", "--models"]) == 2
