@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from cardiobench.data import catalog
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.metrics.load import load_metric
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.knn import NearestNeighbours

@@ -11,7 +11,7 @@ from cardiobench.metrics.load import load_metric, own_metrics
 from cardiobench.protocols import list_protocols
 from cardiobench.results.verdict import Verdict
 from cardiobench.tasks.task import list_kinds
-from tests.architecture import FILES, callers, circle, nodes, nodes_by_type, syntax_tree, users_of_fields
+from tests.architecture import FILES, callers, circle, nodes, nodes_by_type, reached, syntax_tree, users_of_fields
 from tests.features import stated
 
 
@@ -34,6 +34,12 @@ def test_manifest_of_extensions_has_few_fields_with_one_user():
     recorded = json.loads((PACKAGE.parent / "tests" / "golden" / "versions.json").read_text("utf-8"))["versions"]
     protocols = {name.partition(" ")[2] for name in recorded if name.startswith("protocol ")}
     assert len(single) <= 5 or protocols - {*list_protocols()}, "without deleted extensions, more fields have one user"
+
+
+def test_protocols_and_scoring_do_not_import_what_they_do_not_use():
+    """Protocols receive vectors, not files of a store; scoring asks the kind of a task, and knows no form of answer."""
+    assert "cardiobench.embeddings.store" not in reached("cardiobench.protocols.probe")
+    assert "cardiobench.tasks.frames" not in reached("cardiobench.scoring.score")
 
 
 def test_class_name_occurs_once():

@@ -19,7 +19,7 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.data import catalog
 from cardiobench.data.references import references_of
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.extensions.few_shot.protocol import FewShot
 from cardiobench.extensions.retrieval.protocol import Retrieval
 from cardiobench.extensions.stress.protocol import Stress

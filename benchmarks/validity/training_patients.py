@@ -18,7 +18,7 @@ from scipy import stats
 
 from benchmarks.validity.simulated import DRAWS, Guarantee
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.protocols.base import TaskData

@@ -13,7 +13,7 @@ import pandas as pd
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadPredictions, NotApplicable, first_n
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.options import validated
 from cardiobench.results.cost import Cost

@@ -15,7 +15,7 @@ from cardiobench.core.setting import Seed
 from cardiobench.data.prompts import PLACEHOLDER, prompt_digest
 from cardiobench.data.prompts import prompts as task_prompts
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import l2_normalize
+from cardiobench.embeddings.vectors import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, Units
 from cardiobench.protocols.learnable import two_answers

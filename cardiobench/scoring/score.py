@@ -11,20 +11,17 @@ from cardiobench.results.verdict import Rank
 from cardiobench.scoring.families import family_of
 from cardiobench.scoring.verdict import judge
 from cardiobench.stats.bootstrap import MIN_PATIENTS
-from cardiobench.tasks.answers import TableAnswers
-from cardiobench.tasks.frames import FrameAnswers
+from cardiobench.tasks.answers import JoinedAnswers
 
 FEW_PATIENTS = 20
 GENERATED = "generated recordings: the score says nothing about patients"
 
 
-def score(
-    answers: TableAnswers | FrameAnswers, references: pd.DataFrame, context: ResultContext = DEFAULT_CONTEXT
-) -> ScoreResult:
+def score(answers: JoinedAnswers, references: pd.DataFrame, context: ResultContext = DEFAULT_CONTEXT) -> ScoreResult:
     """Score answers against their references by the rules of the kind of task.
 
     Args:
-        answers: Answers joined with their references, or scored frames.
+        answers: Answers joined with their references.
         references: Id, patient_id, split, y_true of all splits; the train rows give further floors.
         context: Origin of the answers, metrics and draws.
 

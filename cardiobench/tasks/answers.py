@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -169,6 +169,35 @@ def stored_refits(record: Refits | None, columns: Mapping[str, np.ndarray], ids:
             f"the result has scores of {record.count} refits, but its predictions have {found.count}. Repeat the run that created it."
         )
     return found
+
+
+class JoinedAnswers(Protocol):
+    """Answers to a task, joined with their references in the form of its kind, which `TaskKind.scored` reads."""
+
+    @property
+    def task(self) -> Task:
+        """Answered task."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Origin of the answers, for messages."""
+        ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for the reader of the score."""
+        ...
+
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether the units are from all splits, each predicted by a model that was not trained on its patient."""
+        ...
+
+    @property
+    def refits(self) -> RefitAnswers | None:
+        """Answers of refits, with which models are compared; None if there are none."""
+        ...
 
 
 @dataclass(frozen=True)

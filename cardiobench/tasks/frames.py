@@ -242,6 +242,7 @@ class FrameAnswers:
     source: str = "predictions"
     warnings: tuple[str, ...] = ()
     out_of_fold: ClassVar[bool] = False
+    refits: ClassVar[None] = None
 
     @property
     def task(self) -> Task:

@@ -344,7 +344,7 @@ class TaskKind(ABC):
         """Return the answers of a task in the format for `cardiobench.scoring.score`.
 
         Args:
-            answers: `TableAnswers`, or `FrameAnswers` of a kind with labels in frames.
+            answers: `JoinedAnswers` in the form of the kind, such as `TableAnswers`.
             references: Id, patient_id, split, y_true of all splits, and the columns of groups.
             context: Metrics, number of draws, and their seed.
         """

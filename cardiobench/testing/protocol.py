@@ -9,7 +9,7 @@ import pandas as pd
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import PromptGrid, Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.protocols import protocol as build
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import (

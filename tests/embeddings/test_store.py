@@ -17,7 +17,8 @@ from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput
 from cardiobench.core.libraries import library_warnings
 from cardiobench.embeddings.extract import SHARD
 from cardiobench.embeddings.shard_file import is_whole, to_bytes
-from cardiobench.embeddings.store import Embeddings, EmbeddingStore, folder_name
+from cardiobench.embeddings.store import EmbeddingStore, folder_name
+from cardiobench.embeddings.vectors import Embeddings
 
 
 def store(folder, **key):
@@ -222,7 +223,7 @@ def test_pooling_by_hand():
 
 
 def test_pooling_in_blocks_changes_nothing(monkeypatch):
-    monkeypatch.setattr("cardiobench.embeddings.store.POOLED_NUMBERS", 30)  # Blocks of about three recordings.
+    monkeypatch.setattr("cardiobench.embeddings.vectors.POOLED_NUMBERS", 30)  # Blocks of about three recordings.
     rng = np.random.default_rng(0)
     offsets = np.r_[0, np.cumsum(rng.integers(1, 5, size=10))]
     embeddings = Embeddings(rng.normal(size=(offsets[-1], 4)).astype(np.float32), offsets)

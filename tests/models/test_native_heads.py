@@ -6,7 +6,7 @@ import pytest
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.twin import write_twin
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.models.base import NativeHeads
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.load import load_model

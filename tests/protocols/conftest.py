@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cardiobench.data.spec import PromptGrid, Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.protocols.base import TaskData
 
 REGRESSION = Task("toy/ef", "regression", "ef", ("mae",), unit="%", prompt_grid=PromptGrid(0, 100, 1))

@@ -11,7 +11,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.media import Clip, Ecg
 from cardiobench.data.references import references_of
 from cardiobench.data.spec import VIEWS, Group, PromptGrid, Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.models.custom import BaseEncoder
 from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol

@@ -12,7 +12,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest
 from cardiobench.data.prompts import prompts as task_prompts
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import l2_normalize
+from cardiobench.embeddings.vectors import l2_normalize
 from cardiobench.metrics.load import load_formula, load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.models.base import Encoder

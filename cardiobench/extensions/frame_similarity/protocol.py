@@ -9,7 +9,7 @@ import pandas as pd
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import l2_normalize
+from cardiobench.embeddings.vectors import l2_normalize
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.stats.bootstrap import estimate, resample

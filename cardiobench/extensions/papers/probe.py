@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import l2_normalize
+from cardiobench.embeddings.vectors import l2_normalize
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.linear.model import LinearModel

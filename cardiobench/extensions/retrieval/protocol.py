@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import l2_normalize
+from cardiobench.embeddings.vectors import l2_normalize
 from cardiobench.extensions.retrieval.captions import Caption, make_caption, statement
 from cardiobench.metrics.load import load_formula
 from cardiobench.models.base import Encoder, TextEncoder

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.protocols.base import TaskData, Units
 
 VIEW_COLUMNS = ("view", "recording")

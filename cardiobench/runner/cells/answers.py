@@ -14,7 +14,7 @@ from cardiobench.core.errors import BadConfig
 from cardiobench.core.libraries import as_text, library_warnings
 from cardiobench.data.examine import remarked_sentence
 from cardiobench.data.media.checks import CHECKS
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, Units, aggregate
 from cardiobench.protocols.refits import digest_of_draws, digest_of_seeds
 from cardiobench.results.context import ResultContext
@@ -29,8 +29,7 @@ from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.information import Information
 from cardiobench.stats.permuted_labels import refitted_test
-from cardiobench.tasks.answers import RefitAnswers, TableAnswers, stack_refits
-from cardiobench.tasks.frames import FrameAnswers
+from cardiobench.tasks.answers import JoinedAnswers, RefitAnswers, TableAnswers, stack_refits
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Answered:
         validation: Predictions for validation units, saved but not scored; None if there are none.
     """
 
-    answers: TableAnswers | FrameAnswers
+    answers: JoinedAnswers
     references: pd.DataFrame
     context: ResultContext
     table: pd.DataFrame
@@ -84,9 +83,9 @@ def save_answered(cell: TaskCell, answered: Answered, started: float) -> tuple[S
     )
 
 
-def _columns(answers: TableAnswers | FrameAnswers | None) -> Mapping[str, np.ndarray]:
+def _columns(answers: JoinedAnswers | None) -> Mapping[str, np.ndarray]:
     """Return the answers of refits to save next to a table."""
-    refits = answers.refits if isinstance(answers, TableAnswers) else None
+    refits = None if answers is None else answers.refits
     return refits.columns if refits else {}
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cardiobench.data.media.types import Ecg
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.models.custom import BaseEncoder
 from tests.protocols.conftest import BINARY, task_data
 

@@ -5,7 +5,7 @@ import pytest
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.extensions.frame_similarity import figures as figure
 from cardiobench.extensions.frame_similarity.protocol import FrameSimilarity
 from cardiobench.protocols.base import TaskData

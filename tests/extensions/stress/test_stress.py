@@ -10,7 +10,7 @@ from cardiobench.data import catalog
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.data.references import references_of
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import Embeddings
+from cardiobench.embeddings.vectors import Embeddings
 from cardiobench.extensions.stress import ecg, echo
 from cardiobench.extensions.stress import figures as figure
 from cardiobench.extensions.stress.protocol import Stress
