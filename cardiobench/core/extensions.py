@@ -47,7 +47,7 @@ class Extension:
         cards: Package with model cards, `<org>__<model>.md`.
         loaders: Suffix of a model file, such as `.onnx` -> `f(source, file, settings)`, which returns the
             `cardiobench.models.detect.LoaderMatch` of that file among the `ModelFiles`, with the preprocessing stated by the
-            user or a card. It is asked if the user gives such a file, or a folder with one and without other weights.
+            user or a card (`cardiobench.models.stated.Stated`). It is asked if the user gives such a file, or a folder with one and without other weights.
         tasks: Module with any of `COMBINED`, a sequence of tasks that combine several datasets, named `<modality>/<target>`,
             whose members are the tasks of datasets with the same target and classes; `definitions(spec)`, which returns
             alternative task definitions for a dataset, which run only when named; and `anchors(task)`, which returns

@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from cardiobench.core import extensions, plugins
 from cardiobench.core.errors import BadModel, one_line
 from cardiobench.core.registry import unknown_name
+from cardiobench.models.stated import Stated
 
 REQUIRED = ("id", "revision", "adapter", "modalities", "licence", "access", "preprocessing", "pretraining_data", "seen")
 OPTIONAL = (
@@ -115,6 +116,10 @@ class ModelCard:
     parameters: int | None = None
     flops: int | None = None
     body: str = ""
+
+    def stated(self, variant: str = "") -> Stated:
+        """Return the preprocessing facts as settings, overridden by those of a variant."""
+        return Stated({f"the card of {self.id}": {**self.preprocessing, **self.preprocessing.get(variant, {})}})
 
     def saw(self, dataset: str) -> bool | None:
         """Return whether a dataset was in the pretraining data; None where that is not known."""

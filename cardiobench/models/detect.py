@@ -14,6 +14,7 @@ from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import FrameSettings, frame_settings
 from cardiobench.models.registry import adapter
 from cardiobench.models.safe_folder import library_errors
+from cardiobench.models.stated import OWN, Stated
 
 RULES = (
     "a registered name",
@@ -26,7 +27,6 @@ RULES = (
     "cardiobench.json with 'like', the id of a registered model -> its adapter",
     "only weights -> the adapter whose network has these keys",
 )
-OWN = "cardiobench.json"
 FRAME_KEYS = ("colour", "zoom", "border", "frames", "stride", "start", "nifti")
 OWN_KEYS = ("like", "pooling", "variant", *FRAME_KEYS, *SIGNAL_KEYS)
 WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
@@ -55,7 +55,7 @@ class LoaderMatch:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> LoaderMatch:
+def detect(source: ModelFiles, facts: Stated | None = None) -> LoaderMatch:
     """Return the loader that fits a model's files.
 
     Args:
@@ -74,14 +74,14 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
     if match := _by_format(source, facts):
         return match
     settings = _own_facts(source)
-    frames = frame_settings(facts if facts is not None else settings, source.name)
+    frames = frame_settings(settings if facts is None else facts, source.name)
     config = source.json("config.json")
     kind = config.get("model_type")
     if "open_clip_config.json" in source.files:
         from cardiobench.models import from_open_clip
 
         rule = "the folder has open_clip_config.json -> open_clip"
-        no_text = str((facts or {}).get("no_text", ""))
+        no_text = "" if facts is None else str(facts.get("no_text", ""))
         return _by_files(rule, source, frames, from_open_clip.load, (), no_text=no_text)
     if "architecture" in config and kind is None:
         from cardiobench.models import from_timm
@@ -104,14 +104,13 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
     return _by_keys(source)
 
 
-def _by_format(source: ModelFiles, facts: Mapping[str, Any] | None) -> LoaderMatch | None:
+def _by_format(source: ModelFiles, facts: Stated | None) -> LoaderMatch | None:
     """Return the loader that an extension has for the format of the only weights file; None if there is none."""
     file = file_of_extension(source.files)
     if file is None:
         return None
     loader = extensions.contributions("loaders")[Path(file).suffix.lower()]
-    stated = {**source.json(OWN), **source.facts} if facts is None else facts
-    return extensions.resolve(loader)(source, file, stated)
+    return extensions.resolve(loader)(source, file, source.stated if facts is None else facts)
 
 
 def file_of_extension(files: Sequence[str]) -> str | None:
@@ -131,7 +130,7 @@ def _by_files(
     poolings: tuple[str, ...],
     **options: Any,
 ) -> LoaderMatch:
-    poolings = _first(poolings, _own_facts(source).get("pooling"), source, "pooling")
+    poolings = _first(poolings, "pooling", source)
 
     def make(pooling: str, variant: str) -> Encoder:
         with library_errors(source.name):
@@ -168,19 +167,14 @@ def _own_code(source: ModelFiles, frames: FrameSettings) -> LoaderMatch:
     return _by_files(rule, source, frames, from_transformers.load, poolings, own_code=True, signal=signal)
 
 
-def _own_facts(source: ModelFiles) -> dict[str, Any]:
-    """Read the `cardiobench.json` next to the weights and override it with the user's settings; {} if there is neither.
+def _own_facts(source: ModelFiles) -> Stated:
+    """Return the settings of the `cardiobench.json` next to the weights and of the user.
 
     Raises:
         BadModel: A key is unknown.
     """
-    facts = {**source.json(OWN), **source.facts}
-    unknown = sorted(set(facts) - set(OWN_KEYS))
-    if unknown:
-        raise BadModel(
-            f"{source.name}: {OWN} or --preprocessing has unknown keys {unknown}. Known: {', '.join(OWN_KEYS)}."
-        )
-    return facts
+    source.stated.check_keys(OWN_KEYS, source.name)
+    return source.stated
 
 
 def _like(source: ModelFiles, name: str, why: str) -> LoaderMatch:
@@ -197,9 +191,7 @@ def registered(model_card: ModelCard, source: ModelFiles, rule: str) -> LoaderMa
     """Return the loader that applies a card's adapter to the given files."""
     make = adapter(model_card.adapter)
     poolings, variants = model_card.poolings, model_card.variants
-    settings = _own_facts(source)
-    poolings = _first(poolings, settings.get("pooling"), source, "pooling")
-    variants = _first(variants, settings.get("variant"), source, "variant")
+    poolings, variants = _first(poolings, "pooling", source), _first(variants, "variant", source)
 
     def build(pooling: str, variant: str) -> Encoder:
         with library_errors(source.name):
@@ -208,14 +200,14 @@ def registered(model_card: ModelCard, source: ModelFiles, rule: str) -> LoaderMa
     return LoaderMatch(rule, make, build, poolings, variants, model_card)
 
 
-def _first(names: tuple[str, ...], wanted: str | None, source: ModelFiles, what: str) -> tuple[str, ...]:
-    """Return the names with the requested one first, which makes it the default."""
-    if wanted is None:
+def _first(names: tuple[str, ...], what: str, source: ModelFiles) -> tuple[str, ...]:
+    """Return the names with the one that is stated for the model first, which makes it the default."""
+    stated = _own_facts(source)
+    if (wanted := stated.get(what)) is None:
         return names
     if wanted not in names:
-        raise BadModel(
-            f"{source.name}: {OWN} requests {what} '{wanted}', but the available ones are: {', '.join(names) or 'one'}."
-        )
+        there = f"choose one of: {', '.join(names)}" if names else "leave it out, because there is no choice"
+        raise BadModel(f"{source.name}: {stated.where([what])} requests {what} '{wanted}'; {there}.")
     return (wanted, *(name for name in names if name != wanted))
 
 

@@ -19,6 +19,7 @@ from cardiobench.core.io import sha256_of_file, sha256_of_json
 from cardiobench.core.registry import unknown_name
 from cardiobench.core.setting import code_location
 from cardiobench.models.cards import find_card, list_models
+from cardiobench.models.stated import OPTION, OWN, Stated
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 SMALL = ("*.json", "*.txt", "*.model", "*.jinja", "*.vocab", "*.bpe")
 # Files next to the weights that affect the output of a model, unlike results, cards and training logs.
 CONFIGURATION = (
-    "cardiobench.json",
+    OWN,
     "config.json",
     "open_clip_config.json",
     "preprocessor_config.json",
@@ -75,6 +76,11 @@ class ModelFiles:
     used: dict[str, str] = field(default_factory=dict)
     package: tuple[str, str] | None = None
     local: bool = False
+
+    @property
+    def stated(self) -> Stated:
+        """Settings of the input in the `cardiobench.json` next to the weights and from the user, which take precedence."""
+        return Stated({OWN: self.json(OWN), OPTION: self.facts})
 
     def json(self, file: str) -> dict:
         """Read a JSON file of the model; {} if it does not exist.

@@ -1,13 +1,14 @@
 """Steps before the transform of a library: frame sampling, colour order, cropping."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
 
-from cardiobench.core.errors import BadModel
-from cardiobench.data.media.types import FrameSampling
+from cardiobench.data.media.types import FrameSampling, Nifti, Start
+from cardiobench.models.stated import Stated
 
 if TYPE_CHECKING:
     from cardiobench.models.blocks.crop import Border
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 # Default sampling of frame-wise models: 16 consecutive frames from the key frame on (arXiv 2510.00520, "at most 16
 # frames").
 KEY_FRAMES = FrameSampling(count=16, stride=1, start="key_frame")
-COLOURS = ("RGB", "BGR")
-BORDERS = ("truncate", "round")
 
 
 @dataclass(frozen=True)
@@ -57,26 +56,29 @@ class FrameSettings:
 WHOLE = FrameSettings()
 
 
-def frame_settings(facts: Mapping[str, Any], name: str) -> FrameSettings:
-    """Read settings from the facts of a card or a `cardiobench.json`; missing keys keep their defaults.
+@checked_dataclass(frozen=True, config=ConfigDict(strict=True))
+class _Stated:
+    """Values of `FrameSettings` that a card, a file or an option may state."""
+
+    colour: Literal["RGB", "BGR"] = "RGB"
+    zoom: Annotated[float, Field(ge=0, lt=0.5)] = WHOLE.zoom
+    border: Literal["truncate", "round"] = WHOLE.border
+    size: Annotated[int, Field(ge=1)] = WHOLE.size
+    frames: Annotated[int, Field(ge=1)] | None = KEY_FRAMES.count
+    stride: Annotated[int, Field(ge=1)] = KEY_FRAMES.stride
+    start: Start = KEY_FRAMES.start
+    nifti: Nifti = KEY_FRAMES.nifti
+
+
+def frame_settings(stated: Stated, name: str) -> FrameSettings:
+    """Read settings from those that are stated for a model; missing ones keep their defaults.
 
     Raises:
         BadModel: A value is invalid.
     """
-    chosen = {key: facts[key] for key in ("colour", "zoom", "border", "size") if key in facts}
     try:
-        sampling = FrameSampling(**{
-            field: facts[key] for key, field in (("frames", "count"), *((name, name) for name in ("stride", "start", "nifti"))) if key in facts
-        })  # fmt: skip
-    except (TypeError, ValueError) as error:
-        raise BadModel(
-            f"{name}: frames, stride, start or nifti is invalid: {error}. Correct the card or cardiobench.json."
-        ) from None
-    settings = FrameSettings(**chosen, sampling=sampling)
-    good = settings.colour in COLOURS and settings.border in BORDERS
-    if not (good and isinstance(settings.zoom, (int, float)) and 0 <= settings.zoom < 0.5):
-        raise BadModel(
-            f"{name}: colour '{settings.colour}' (expected {' or '.join(COLOURS)}), zoom {settings.zoom} (0 to 0.5), "
-            f"border '{settings.border}' ({' or '.join(BORDERS)}). Correct the card or cardiobench.json."
-        )
-    return settings
+        given = _Stated(**{one.name: stated[one.name] for one in fields(_Stated) if one.name in stated})
+    except ValidationError as error:
+        raise stated.refused(name, error) from None
+    sampling = FrameSampling(given.frames, given.stride, given.start, given.nifti)
+    return FrameSettings(given.colour, given.zoom, given.border, given.size, sampling)

@@ -224,7 +224,7 @@ def _of_card(card: ModelCard, source: ModelFiles) -> LoaderMatch:
         raise BadModel(f"{card.id} has no adapter here, whatever its weights. Its card says what would be needed.")
     if card.adapter != BY_FILES:
         return registered(card, source, f"'{card.id}' is registered -> {card.adapter}")
-    match = {name: detect(source, facts_of(card, name)) for name in card.variants or ("",)}
+    match = {name: detect(source, card.stated(name)) for name in card.variants or ("",)}
     first = next(iter(match.values()))
     return replace(
         first,
@@ -233,11 +233,6 @@ def _of_card(card: ModelCard, source: ModelFiles) -> LoaderMatch:
         variants=card.variants,
         card=card,
     )
-
-
-def facts_of(card: ModelCard, variant: str) -> dict:
-    """Return the preprocessing facts of a card, overridden by those of the variant."""
-    return {**card.preprocessing, **card.preprocessing.get(variant, {})}
 
 
 def _choice(name: str, what: str, wanted: str | None, offered: tuple[str, ...]) -> str:

@@ -1,6 +1,7 @@
 """Test how a model's loader is found, and how a card or a `cardiobench.json` changes it."""
 
 import json
+import re
 from dataclasses import replace
 from hashlib import sha256
 from types import MappingProxyType
@@ -20,6 +21,7 @@ from cardiobench.models.base import TextEncoder
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.detect import RULES, detect
 from cardiobench.models.files import given_files
+from cardiobench.models.frames import frame_settings
 from cardiobench.models.load import load_model, plan_model
 from tests.models.checkpoints import FAMILIES
 from tests.models.golden import Golden
@@ -142,20 +144,27 @@ def test_settings_next_to_weights(tmp_path, clip):
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"color": "BGR"}, "unknown keys ['color']"),
-        ({"colour": "GRB"}, "colour 'GRB' (expected RGB or BGR)"),
-        ({"zoom": 0.6}, "zoom 0.6 (0 to 0.5)"),
-        ({"frames": 0}, "expected 1 or more"),
-        ({"start": "middle"}, "start='middle'"),
-        ({"pooling": "median"}, "requests pooling 'median'"),
+        ({"color": "BGR"}, "{} has unknown keys ['color']"),
+        ({"colour": "GRB"}, "colour='GRB': Input should be 'RGB' or 'BGR'. Correct {}."),
+        ({"zoom": 0.6}, "zoom=0.6: Input should be less than 0.5. Correct {}."),
+        ({"frames": 0}, "frames=0: Input should be greater than or equal to 1. Correct {}."),
+        ({"frames": 2.5}, "frames=2.5: Input should be a valid integer. Correct {}."),
+        ({"start": "middle"}, "start='middle': Input should be 'key_frame', 'first' or 'uniform'. Correct {}."),
+        ({"pooling": "median"}, "{} requests pooling 'median'; choose one of: cls, mean, max"),
     ],
 )
-def test_invalid_settings_are_refused(tmp_path, facts, message):
+def test_invalid_settings_are_refused_with_their_source(tmp_path, facts, message):
     folder = tiny_timm(tmp_path / "vit")
+    with pytest.raises(BadModel, match=re.escape(message.format("--preprocessing"))):
+        load_model(str(folder), preprocessing=facts)
     (folder / "cardiobench.json").write_text(json.dumps(facts))
-    with pytest.raises(BadModel) as caught:
+    with pytest.raises(BadModel, match=re.escape(message.format("cardiobench.json"))):
         load_model(str(folder))
-    assert message in str(caught.value)
+
+
+def test_invalid_settings_of_a_card_are_refused_with_its_name():
+    with pytest.raises(BadModel, match=r"colour='GRB'.* Correct the card of .*echo-clip"):
+        frame_settings(replace(card(ECHO_CLIP), preprocessing={"colour": "GRB"}).stated(), ECHO_CLIP)
 
 
 # ---- Checksums and revisions

@@ -14,6 +14,7 @@ from cardiobench.embeddings.cost import CostMeter
 from cardiobench.models.base import leads_of
 from cardiobench.models.blocks.signal_settings import SignalSettings, signal_settings
 from cardiobench.models.load import load_model
+from cardiobench.models.stated import OPTION, Stated
 from cardiobench.testing import check_model
 
 CONFIGURATION = """
@@ -88,10 +89,11 @@ def test_signal_format_is_set_by_file_or_flags(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"fs": -1}, "fs: Input should be greater than 0"),
-        ({"leads": ["V9"]}, r"leads\.0: Value error, no lead .V9."),
-        ({"rate": 500}, r"unknown keys \['rate'\]"),
-        ({"seconds": "long"}, "seconds: "),
+        ({"fs": -1}, r"own: fs=-1: Input should be greater than 0\. Correct --preprocessing\."),
+        ({"leads": ["V9"]}, r"leads=\['V9'\]: Value error, no lead 'V9'"),
+        ({"rate": 500}, r"--preprocessing has unknown keys \['rate'\]"),
+        ({"seconds": "long"}, "seconds='long': "),
+        ({"scale": 0}, r"scale=0: Input should be greater than 0, or Input should be 'standardise'\."),
     ],
 )
 def test_invalid_signal_formats_are_named(folder, change, message):
@@ -118,10 +120,13 @@ def test_shapes(settings, shape):
 
 
 def test_leads_may_be_text_with_commas():
-    settings = signal_settings({"fs": 100, "leads": "V1,II"}, "lab/net")
-    assert settings == signal_settings({"fs": 100, "leads": ["V1", "II"]}, "lab/net") and settings.leads == ("V1", "II")
+    def stated(leads):
+        return Stated({OPTION: {"fs": 100, "leads": leads}})
+
+    settings = signal_settings(stated(leads="V1,II"), "lab/net")
+    assert settings == signal_settings(stated(leads=["V1", "II"]), "lab/net") and settings.leads == ("V1", "II")
     with pytest.raises(BadModel, match="no lead 'V9'"):
-        signal_settings({"fs": 100, "leads": "V1,V9"}, "lab/net")
+        signal_settings(stated(leads="V1,V9"), "lab/net")
 
 
 def test_standardised_leads_have_no_unit():

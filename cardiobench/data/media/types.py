@@ -9,6 +9,8 @@ import numpy as np
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 METADATA = ("age", "sex", "machine", "device", "hospital")
 """Columns with facts about the patient or the machine, not about the heart."""
+Start = Literal["key_frame", "first", "uniform"]
+Nifti = Literal["canonical", "paper"]
 Facts = Mapping[str, str | float]
 Box = tuple[int, int, int, int]
 """Box (left, top, right, bottom) in pixels; right and bottom are exclusive."""
@@ -72,8 +74,8 @@ class FrameSampling:
 
     count: int | None = 16
     stride: int = 1
-    start: Literal["key_frame", "first", "uniform"] = "key_frame"
-    nifti: Literal["canonical", "paper"] = "canonical"
+    start: Start = "key_frame"
+    nifti: Nifti = "canonical"
 
     def __post_init__(self):
         if self.start not in ("key_frame", "first", "uniform"):

@@ -1,6 +1,5 @@
 """Load the encoder of an ONNX file."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from cardiobench.models.blocks.signal_encoder import SignalEncoder
 from cardiobench.models.detect import LoaderMatch
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.image import FrameByFrame, ImageEncoder, stretch
+from cardiobench.models.stated import Stated
 
 COMPONENT = "adapter onnx"
 VERSION = 1
@@ -77,7 +77,7 @@ class FixedLengthClip:
         return self.prepare(stretch(frames, self.count))[None]
 
 
-def find_loader(source: ModelFiles, file: str, settings: Mapping[str, Any]) -> LoaderMatch:
+def find_loader(source: ModelFiles, file: str, settings: Stated) -> LoaderMatch:
     """Return the loader of an ONNX file; the file is checked, but no session is made.
 
     Args:
@@ -97,7 +97,7 @@ def find_loader(source: ModelFiles, file: str, settings: Mapping[str, Any]) -> L
     return LoaderMatch(f"{file} is an ONNX file -> ONNX Runtime", load, lambda pooling, variant: make(), facts=facts)
 
 
-def load(source: ModelFiles, *, file: str, settings: Mapping[str, Any]) -> OnnxSignalEncoder | OnnxFrameEncoder:
+def load(source: ModelFiles, *, file: str, settings: Stated) -> OnnxSignalEncoder | OnnxFrameEncoder:
     """Load the encoder of an ONNX file.
 
     Args:

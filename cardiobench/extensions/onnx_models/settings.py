@@ -1,6 +1,6 @@
 """Stated preprocessing of a network in an ONNX file: of ECGs as in `SignalSettings`, of frames as in `FrameFormat`."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.extensions.onnx_models.file import FLOATING, TYPES, CheckedFile, Value, shape_text
 from cardiobench.models.blocks.signal_settings import SIGNAL_KEYS, SignalSettings, signal_settings
 from cardiobench.models.frames import FrameSettings, frame_settings
+from cardiobench.models.stated import Stated
 
 SAMPLING_KEYS = ("frames", "stride", "start", "nifti")
 WAYS = (
@@ -107,21 +108,18 @@ class Preprocessing:
         }
 
 
-def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) -> Preprocessing:
+def preprocessing_of(file: CheckedFile, settings: Stated, name: str) -> Preprocessing:
     """Return the preprocessing that the user states for a network, checked against its inputs and outputs.
 
     Args:
         file: ONNX file.
-        settings: Statements of the user, from `--preprocessing` or a `cardiobench.json`.
+        settings: Statements of the user.
         name: Name of the model in messages.
 
     Raises:
         BadModel: A key or value is invalid, the shape differs from that of the network, or the output is ambiguous.
     """
-    if unknown := sorted(set(settings) - set(KEYS)):
-        raise BadModel(
-            f"{name}: cardiobench.json or --preprocessing has unknown keys {unknown}. Known: {', '.join(KEYS)}."
-        )
+    settings.check_keys(KEYS, name)
     if len(file.inputs) != 1:
         raise BadModel(
             f"{name} has {len(file.inputs)} inputs ({_listed(file.inputs)}); expected one. Export it with one."
@@ -129,18 +127,20 @@ def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) 
     (taken,) = file.inputs
     if any(isinstance(length, int) and length < 1 for length in taken.shape or ()):
         raise BadModel(f"{name} takes {taken}, with an axis of less than 1. Export the network again.")
-    output = _chosen_output(file, settings.get("output"), name)
-    facts = {key: value for key, value in settings.items() if key != "output"}
-    if "fs" in facts:
-        if foreign := sorted(set(facts) - set(SIGNAL_KEYS)):
-            raise BadModel(f"{name}: fs is for ECGs, and {', '.join(foreign)} for frames. Leave one of them out.")
-        signal = signal_settings(facts, name)
+    output = _chosen_output(file, settings, name)
+    if "fs" in settings:
+        if foreign := sorted(set(settings) - {*SIGNAL_KEYS, "output"}):
+            where = settings.where(["fs", *foreign])
+            raise BadModel(
+                f"{name}: fs is for ECGs, and {', '.join(foreign)} for frames. Leave one of them out of {where}."
+            )
+        signal = signal_settings(settings, name)
         assert signal is not None
-        _check_shape(taken, _signal_shape(signal), "fs, seconds, leads or layout", name)
+        _check_shape(taken, _signal_shape(signal), ("fs", "seconds", "leads", "layout"), settings, name)
         made = Preprocessing(taken, output, signal, None, FrameSettings())
-    elif facts.get("layout", "leads_first") not in ("leads_first", "time_first"):
-        picture, frames = _frame_input(facts, taken, name)
-        _check_shape(taken, _frame_shape(picture, frames), "layout, size, colour or frames", name)
+    elif settings.get("layout", "leads_first") not in ("leads_first", "time_first"):
+        picture, frames = _frame_input(settings, taken, name)
+        _check_shape(taken, _frame_shape(picture, frames), ("layout", "size", "colour", "frames"), settings, name)
         made = Preprocessing(taken, output, None, picture, frames)
     else:
         raise BadModel(
@@ -148,43 +148,39 @@ def preprocessing_of(file: CheckedFile, settings: Mapping[str, Any], name: str) 
             f"{_listed(file.outputs)}; '{output.shown}' is taken. Give --preprocessing, or the folder of the file with a "
             f"cardiobench.json, with {WAYS}."
         )
-    _check_type(made, name)
+    _check_type(made, settings, name)
     return made
 
 
-def _frame_input(facts: Mapping[str, Any], taken: Value, name: str) -> tuple[FrameFormat, FrameSettings]:
+def _frame_input(stated: Stated, taken: Value, name: str) -> tuple[FrameFormat, FrameSettings]:
     """Return the settings of frames; size and number of frames are by default those of the network's input."""
-    fixed, layout, facts = {}, str(facts["layout"]), dict(facts)
+    layout, of_file = str(stated["layout"]), dict[str, Any]()
     fits = taken.shape is None or layout not in LAYOUTS or len(taken.shape) == len(layout)
+    fixed = {}
     if not fits:
-        facts.setdefault("size", 1)  # Not needed, because the layout is refused below.
+        of_file["size"] = 1  # Not needed, because the layout is refused below.
     elif taken.shape is not None and layout in LAYOUTS:
         fixed = {axis: length for axis, length in zip(layout, taken.shape, strict=True) if isinstance(length, int)}
     if "H" in fixed and "W" in fixed:
-        facts.setdefault("size", (fixed["H"], fixed["W"]))
-    elif layout in LAYOUTS and "size" not in facts:
+        of_file["size"] = (fixed["H"], fixed["W"])
+    elif layout in LAYOUTS and fits and "size" not in stated:
         raise BadModel(f"{name} takes {taken}, of any size. Give --preprocessing size=224, or another one.")
     if "T" in fixed:
-        facts.setdefault("frames", fixed["T"])
+        of_file["frames"] = fixed["T"]
+    facts = Stated({f"the input of {name}": of_file, **stated.sources})
     try:
-        picture = FrameFormat(**{key: facts[key] for key in facts if key not in SAMPLING_KEYS})
-    except (ValidationError, TypeError) as error:
-        problems = (
-            "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
-            if isinstance(error, ValidationError)
-            else str(error)
-        )
-        raise BadModel(f"{name}: {problems}. Correct cardiobench.json or --preprocessing.") from None
+        picture = FrameFormat(**{key: facts[key] for key in FRAME_KEYS if key in facts})
+    except ValidationError as error:
+        raise stated.refused(name, error) from None
     if not fits and taken.shape is not None:
         raise BadModel(
             f"{name}: the input '{taken.shown}' has shape {shape_text(taken.shape)}, {len(taken.shape)} axes, and layout={layout} "
-            f"has {len(layout)}. Give --preprocessing layout= with its axes, one of {', '.join(LAYOUTS)}."
+            f"has {len(layout)}. Correct layout in {stated.where(['layout'])}: give its axes, one of {', '.join(LAYOUTS)}."
         )
-    colour = {} if picture.colour == "grey" else {"colour": picture.colour}
-    frames = frame_settings({**{key: facts[key] for key in facts if key in SAMPLING_KEYS}, **colour}, name)
+    frames = frame_settings(facts.only((*SAMPLING_KEYS, *(() if picture.colour == "grey" else ("colour",)))), name)
     if (frames.sampling.count or 0) > MOST_FRAMES:
         raise BadModel(
-            f"{name}: frames is {frames.sampling.count}; expected at most {MOST_FRAMES}. Correct --preprocessing."
+            f"{name}: frames={frames.sampling.count}; expected at most {MOST_FRAMES}. Correct {facts.where(['frames'])}."
         )
     if "T" in picture.layout and frames.sampling.count is None:
         raise BadModel(
@@ -204,7 +200,7 @@ def _frame_shape(picture: FrameFormat, frames: FrameSettings) -> Axes:
     return tuple(lengths[axis] for axis in picture.layout)  # type: ignore[misc]
 
 
-def _check_shape(taken: Value, made: Axes, keys: str, name: str) -> None:
+def _check_shape(taken: Value, made: Axes, keys: Sequence[str], stated: Stated, name: str) -> None:
     """Refuse a preprocessing that makes another shape than the network takes; parts are given to the network one by one."""
     if taken.shape is None:
         return
@@ -215,7 +211,8 @@ def _check_shape(taken: Value, made: Axes, keys: str, name: str) -> None:
     if fits:
         return
     batch = taken.shape[0] if len(taken.shape) == len(one) else 1
-    advice = f"Correct {keys}, or export the network again."
+    named = f"{', '.join(keys[:-1])} or {keys[-1]}"
+    advice = f"Correct {named} in {stated.where(keys)}, or export the network again."
     if isinstance(batch, int) and batch != 1:
         advice = "Export the network with a first axis of length 1, or with a dynamic one."
     raise BadModel(
@@ -224,7 +221,7 @@ def _check_shape(taken: Value, made: Axes, keys: str, name: str) -> None:
     )
 
 
-def _check_type(made: Preprocessing, name: str) -> None:
+def _check_type(made: Preprocessing, stated: Stated, name: str) -> None:
     kind = TYPES.get(made.input.type)
     if kind is None or (kind == "uint8" and made.signal):
         raise BadModel(f"{name} takes {made.input}. Export it with an input of float32, float64 or float16.")
@@ -235,22 +232,23 @@ def _check_type(made: Preprocessing, name: str) -> None:
     ):
         raise BadModel(
             f"{name} takes {made.input}, which are unchanged pixels, but the preprocessing makes other numbers. "
-            "Give --preprocessing scale=255 without mean and std."
+            f"Set scale=255 without mean and std in {stated.where(['scale', 'mean', 'std'])}."
         )
 
 
-def _chosen_output(file: CheckedFile, stated: Any, name: str) -> Value:
+def _chosen_output(file: CheckedFile, settings: Stated, name: str) -> Value:
     """Return the stated output, or the only one that can have a vector for each part."""
     able = [one for one in file.outputs if one.type in FLOATING and (one.shape is None or _of_parts(one.shape))]
     listed = _listed(file.outputs)
-    if stated is not None:
+    if (stated := settings.get("output")) is not None:
+        where = settings.where(["output"])
         chosen = [one for one in file.outputs if one.name == str(stated)]
         if not chosen:
-            raise BadModel(f"{name} has no output '{stated}'. Its outputs: {listed}. Give --preprocessing output=NAME.")
+            raise BadModel(f"{name} has no output '{stated}'. Its outputs: {listed}. Correct output in {where}.")
         if chosen[0] not in able:
             raise BadModel(
                 f"{name}: the output {chosen[0]} is not a vector of floating-point numbers for each part, (N, dim). Its "
-                f"outputs: {listed}. Give another one, or export the network with its vectors."
+                f"outputs: {listed}. Give another output in {where}, or export the network with its vectors."
             )
         return chosen[0]
     if len(able) != 1:

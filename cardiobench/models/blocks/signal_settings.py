@@ -1,6 +1,5 @@
 """Input format of ECG models with their own code: rate, length, leads, scale and layout."""
 
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal
 
@@ -8,8 +7,8 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS
+from cardiobench.models.stated import Stated
 
 POOLINGS = ("mean", "max", "last", "tokens")
 """Poolings of the network's tokens; for a network with a single vector they are equal."""
@@ -66,17 +65,16 @@ class SignalSettings:
 SIGNAL_KEYS = tuple(field.name for field in fields(SignalSettings))
 
 
-def signal_settings(facts: Mapping[str, Any], name: str) -> SignalSettings | None:
-    """Read the settings from the facts of a `cardiobench.json` or of `--preprocessing`; None for a model of frames.
+def signal_settings(stated: Stated, name: str) -> SignalSettings | None:
+    """Read the settings from those that are stated for a model; None for a model of frames.
 
     Raises:
         BadModel: A value is invalid, or the rate of the signal is missing.
     """
-    chosen = {key: facts[key] for key in SIGNAL_KEYS if key in facts}
+    chosen = {key: stated[key] for key in SIGNAL_KEYS if key in stated}
     if not chosen:
         return None
     try:
         return SignalSettings(**chosen)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
-        raise BadModel(f"{name}: {problems}. Correct cardiobench.json or --preprocessing.") from None
+        raise stated.refused(name, error) from None

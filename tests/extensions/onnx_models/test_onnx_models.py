@@ -234,8 +234,12 @@ def test_only_output_with_vectors_is_taken(tmp_path):
         ([8, 12, 1000], ECG, r"\(8, 12, 1000\), but .* one part at a time.* first axis of length 1, or with a dynamic"),
         (["n", 0, 1000], ECG, r"takes x, float32 \(n, 0, 1000\), with an axis of less than 1"),
         (["n", 3, "h", "w"], {"layout": "NCHW"}, r"\(n, 3, h, w\), of any size\. Give --preprocessing size=224"),
-        (["n", 8, 32, 32, 3], {"layout": "NHWC"}, r"\(n, 8, 32, 32, 3\), 5 axes, and layout=NHWC has 4\. Give .*NTHWC"),
-        (["n", 3, "t", 8, 8], {"layout": "NCTHW", "frames": 10**6}, "frames is 1000000; expected at most 4096"),
+        (
+            ["n", 8, 32, 32, 3],
+            {"layout": "NHWC"},
+            r"\(n, 8, 32, 32, 3\), 5 axes, and layout=NHWC has 4\. Correct layout in --preprocessing: .*NTHWC",
+        ),
+        (["n", 3, "t", 8, 8], {"layout": "NCTHW", "frames": 10**6}, "frames=1000000; expected at most 4096"),
         (["n", 3, 32, 32], {"layout": "NCHW", "size": 64}, r"\(n, 3, 32, 32\), but .* \(N, 3, 64, 64\)"),
         (["n", 3, 8, 32, 32], {"layout": "NCTHW", "frames": 16}, r"\(n, 3, 8, 32, 32\), but .* \(N, 3, 16, 32, 32\)"),
         (["n", 1, 32, 32], {"layout": "NCHW"}, r"\(n, 1, 32, 32\), but .* \(N, 3, 32, 32\)"),
@@ -267,15 +271,35 @@ def test_wrong_length_of_a_dynamic_axis_is_one_message(tmp_path):
         ({**ECG, "sampling": 3}, r"unknown keys \['sampling'\]"),
         ({"fs": 100, "leads": ["V9"]}, "no lead 'V9'"),
         ({"layout": "NCHW"}, r"\(n, 12, 1000\), 3 axes, and layout=NCHW has 4"),
-        ({"layout": "nchw", "size": 32}, "layout: Input should be 'NCHW'"),
+        ({"layout": "nchw", "size": 32}, "layout='nchw': Input should be 'NCHW'"),
         ({"layout": "NCHW", "size": 32, "mean": [1, 2]}, "mean has 2 numbers; expected 1 or 3"),
         ({"layout": "NCHW", "size": 32, "std": 0}, "std.*greater than 0"),
-        ({"layout": "NWHC", "size": 32}, "layout: Input should be 'NCHW'"),
+        ({"layout": "NWHC", "size": 32}, "layout='NWHC': Input should be 'NCHW'"),
+        ({**ECG, "fs": 0}, r"fs=0: Input should be greater than 0\. Correct --preprocessing\."),
+        ({**ECG, "seconds": -1}, r"seconds=-1: Input should be greater than 0\. Correct --preprocessing\."),
+        ({**ECG, "layout": "NCHW"}, r"layout='NCHW': Input should be 'leads_first' or 'time_first'\. Correct --prep"),
+        (
+            {**ECG, "seconds": 5},
+            r"makes \(N, 12, 500\), .* Correct fs, seconds, leads or layout in --preprocessing, or",
+        ),
     ],
 )
 def test_invalid_statements_are_refused(ecg_file, settings, message):
     with pytest.raises(BadModel, match=message):
         load_model(str(ecg_file), preprocessing=settings)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "many"])
+def test_invalid_number_of_frames_names_the_option_or_the_file(tmp_path, value):
+    path = saved(make(["n", 3, "t", 32, 32], axis=1), tmp_path / "clip.onnx")
+    refused = rf"clip\.onnx: frames={value!r}: Input should be .*\. Correct "
+    with pytest.raises(BadModel, match=rf"{refused}--preprocessing\."):
+        load_model(str(path), preprocessing={"layout": "NCTHW", "frames": value})
+    (tmp_path / "cardiobench.json").write_text(json.dumps({"layout": "NCTHW", "frames": value}))
+    with pytest.raises(BadModel, match=rf"{refused.partition(': ')[2]}cardiobench\.json\."):
+        load_model(str(tmp_path))
+    with pytest.raises(BadModel, match=r"--preprocessing has unknown keys \['frame'\]"):
+        load_model(str(tmp_path), preprocessing={"frame": 4})
 
 
 def test_names_of_the_file_are_shown_in_one_line(tmp_path):

@@ -13,7 +13,7 @@ from cardiobench.hub.submission import without_additions
 from cardiobench.leaderboard.verify import check
 from cardiobench.models.cards import find_card
 from cardiobench.models.frames import frame_settings
-from cardiobench.models.load import facts_of, load_model
+from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.protocols.profile import find_profile
 from cardiobench.results.collect import ResultEntry
@@ -70,11 +70,11 @@ def test_variant_without_a_protocol_of_the_run_is_left_out(monkeypatch):
 def test_published_probe_has_own_preprocessing():
     """Check that prompts use cropped BGR frames, and the released probe one whole frame in RGB."""
     card = find_card("mkaichristensen/echo-clip")
-    (zero_shot, probe) = (frame_settings(facts_of(card, name), card.id) for name in ("paper", "paper_probe"))
+    (zero_shot, probe) = (frame_settings(card.stated(name), card.id) for name in ("paper", "paper_probe"))
     assert (zero_shot.colour, zero_shot.zoom, zero_shot.sampling.count) == ("BGR", 0.1, 16)
     assert (probe.colour, probe.zoom, probe.sampling.count) == ("RGB", 0, 1)
     assert zero_shot.sampling.nifti == probe.sampling.nifti == "paper"
-    assert frame_settings(facts_of(card, "echo_clip"), card.id).sampling.nifti == "canonical"
+    assert frame_settings(card.stated("echo_clip"), card.id).sampling.nifti == "canonical"
 
 
 def test_unknown_published_preprocessing_is_reported():

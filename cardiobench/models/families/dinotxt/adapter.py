@@ -90,7 +90,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
     with torch.device("meta"):
         network = DinoTxt()
     load_exactly(network, state, f"{card.id} ({' and '.join(path.name for path in paths)})")
-    frames = frame_settings(card.preprocessing, card.id)
+    frames = frame_settings(card.stated(), card.id)
     return ImageTextEncoder(
         name=card.id,
         revision=source.revision(paths),
