@@ -40,8 +40,6 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     """
 
     SPEC: ClassVar[DatasetSpec]
-    FOLDER: ClassVar[str] = ""
-    """Usual name of the raw folder; by default that of the dataset."""
 
     # ---- Contents of a dataset ------------------------------------------------------------------------------------
 
@@ -158,7 +156,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         spec = cls.SPEC
         if spec.generated:
             return None
-        folders = candidate_dirs(cls.FOLDER or spec.name, data_dir)
+        folders = candidate_dirs(spec.folder or spec.name, data_dir)
         for folder in folders:
             if any((folder / mark).exists() for mark in spec.detect_files):
                 return folder

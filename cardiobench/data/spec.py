@@ -47,6 +47,7 @@ class DatasetSpec:
         media: Column with the recording: `video`, `image` or `ecg`.
         licence: Licence of the raw data; `redistributable` says whether a built copy may be published.
         access: Page for requesting the data; empty for generated and bundled data.
+        folder: Usual name of the raw folder; by default that of the dataset.
         detect_files: Files or folders that identify the raw folder of this dataset; any one is sufficient.
         label_file: Name of the file with the labels of a recording, stored next to it, where `{stem}` is the recording's
             name without suffix; empty if labels are in tables. A recording without label lowers the coverage if this
@@ -64,6 +65,7 @@ class DatasetSpec:
         patient_is_record: Whether each recording counts as a separate patient, because patient ids are unknown.
         local: Whether the data must stay on the machine; results are pushed only if the dataset is named explicitly,
             and without ids.
+        citation: Publication of the data, for references of a manuscript.
         replaces: Datasets with the same recordings in another form, which analyses over several datasets leave out if this
             one is present.
         demo: Targets of the tasks in `cardiobench demo`, for data that come with the package.
@@ -79,6 +81,7 @@ class DatasetSpec:
     redistributable: bool
     tasks: tuple[Task, ...]
     columns: Mapping[str, str]
+    folder: str = ""
     detect_files: tuple[str, ...] = ()
     label_file: str = ""
     expected: Mapping[str, int] = field(default_factory=dict)

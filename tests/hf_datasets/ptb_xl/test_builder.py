@@ -107,6 +107,13 @@ def test_real_records_at_500_hz(samples):
         np.testing.assert_allclose(ecg.signal, theirs.p_signal, atol=1e-6)
 
 
+def test_both_sampling_rates_are_found_in_the_same_raw_folder(tmp_path):
+    raw = tmp_path / "ptb_xl"
+    raw.mkdir()
+    (raw / "ptbxl_database.csv").touch()
+    assert [catalog.builder(name).find_raw(tmp_path) for name in ("ptb_xl", "ptb_xl_500")] == [raw, raw]
+
+
 def test_published_and_corrected_labels_are_separate_tasks():
     """Check that only records whose single conduction statement is LPFB differ."""
     frame = open_dataset("ptb_xl", SAMPLE / "data", allow_missing=True).frame
