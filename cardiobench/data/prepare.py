@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from cardiobench.core.errors import BadData, BadMedia, CardioBenchError, first_n
+from cardiobench.core.front_matter import join_card, split_card
 from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_folder, unwritable, write_json
 from cardiobench.data import catalog
 from cardiobench.data.eval_file import eval_file
@@ -206,7 +207,7 @@ def card_of_shards(card: str, folder: Path, content: str) -> str:
         folder: Prepared folder with the shards in `data/`.
         content: Digest of rows and recordings.
     """
-    _, front, body = card.split("---\n", 2)
+    front, body = split_card(card)
     facts = yaml.safe_load(front)
     for config in facts["configs"]:
         config["description"] = f"rows and recordings {content}"
@@ -218,4 +219,4 @@ def card_of_shards(card: str, folder: Path, content: str) -> str:
             if len(entry["path"]) == 1:
                 (entry["path"],) = entry["path"]
     facts["configs"] = [config for config in facts["configs"] if config["data_files"]]
-    return f"---\n{yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)}---\n{body}"
+    return join_card(facts, body)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import yaml
 
+from cardiobench.core.front_matter import join_card, split_card
+
 INFOS = "dataset_infos.json"
 """File from which `datasets` reads the description of a dataset."""
 
@@ -31,18 +33,16 @@ def twin_sentence(title: str, folder: Path) -> str:
 
 def twin_card(card: str, sentence: str) -> str:
     """Return the card of a twin, whose name, tags and first lines say that it is synthetic."""
-    _, front, body = card.split("---\n", 2)
+    front, body = split_card(card)
     facts = yaml.safe_load(front)
     facts["pretty_name"] = f"{facts['pretty_name']} (synthetic twin)"
     facts["tags"] = [*facts.get("tags", ()), "synthetic"]
     heading, _, rest = body.partition("\n")
-    return (
-        f"---\n{yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)}---\n{heading}: synthetic twin\n\n"
-        f"> **{sentence}** Everything below describes the release.\n{rest}"
-    )
+    described = f"> **{sentence}** Everything below describes the release."
+    return join_card(facts, f"{heading}: synthetic twin\n\n{described}\n{rest}")
 
 
 def twin_infos(card: str, sentence: str) -> str:
     """Return the content of `INFOS`: the description of each configuration in the card."""
-    names = [config["config_name"] for config in yaml.safe_load(card.split("---\n", 2)[1])["configs"]]
+    names = [config["config_name"] for config in yaml.safe_load(split_card(card)[0])["configs"]]
     return json.dumps({name: {"description": sentence} for name in names}, indent=2) + "\n"

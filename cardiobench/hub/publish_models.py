@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-import yaml
-
 from cardiobench.core.command import command
 from cardiobench.core.errors import LicenceError
+from cardiobench.core.front_matter import join_card
 from cardiobench.core.registry import look_up
 from cardiobench.hub import cards
 from cardiobench.hub.commit import RepoOptions, Snapshot, Target
@@ -66,4 +65,4 @@ def hub_card(model: ModelCard, repository: str) -> str:
         "library_name": "cardiobench",
         "tags": ["cardiology", "cardiobench", "baseline", *model.modalities],
     }
-    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n{model.body.replace(model.id, repository)}\n{USE.format(id=model.id)}"
+    return join_card(front, f"{model.body.replace(model.id, repository)}\n{USE.format(id=model.id)}")

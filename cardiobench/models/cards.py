@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from cardiobench.core import extensions, plugins
 from cardiobench.core.errors import BadModel, one_line
+from cardiobench.core.front_matter import split_card
 from cardiobench.core.registry import unknown_name
 from cardiobench.models.stated import Stated
 
@@ -150,9 +151,8 @@ def read_card(path: Path) -> ModelCard:
     if not path.is_file():
         raise BadModel(f"model card {path} is not a file. Remove it from the folder.")
     try:
-        start, _, rest = path.read_text(encoding="utf-8").partition("---\n")
-        front, closed, body = rest.partition("\n---\n")
-        facts = yaml.load(front, Loader=_loader(front)) if not start and closed else None
+        front, body = split_card(path.read_text(encoding="utf-8"))
+        facts = yaml.load(front, Loader=_loader(front)) if front else None
     except (yaml.YAMLError, OSError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadModel(f"model card {path} cannot be read: {one_line(error)}") from None
     if not isinstance(facts, dict):

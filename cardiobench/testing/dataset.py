@@ -13,6 +13,7 @@ import yaml
 
 from cardiobench.core import plugins
 from cardiobench.core.errors import NotApplicable
+from cardiobench.core.front_matter import split_card
 from cardiobench.data import catalog, decode, open_dataset
 from cardiobench.data.builder import features
 from cardiobench.data.media import Clip, Ecg
@@ -56,9 +57,9 @@ def card_of(name: str) -> tuple[dict[str, Any], str]:
     """Return the front matter and text of a dataset card."""
     path = catalog.dataset_folder(name) / "README.md"
     require(path.is_file(), f"{name} has no card: {path} is missing")
-    parts = path.read_text(encoding="utf-8").split("---\n", 2)
-    require(len(parts) == 3 and not parts[0], f"{path} has no YAML front matter between two '---' lines")
-    return yaml.safe_load(parts[1]), parts[2]
+    front, body = split_card(path.read_text(encoding="utf-8"))
+    require(bool(front), f"{path} has no YAML front matter between two '---' lines")
+    return yaml.safe_load(front), body
 
 
 def is_bundled(name: str) -> bool:
