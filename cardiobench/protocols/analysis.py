@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -131,7 +131,13 @@ class Analysis:
 
 
 class AnalysisProtocol(BaseProtocol):
-    """A protocol that describes one model's embeddings of a subject: a task, a dataset or a label across datasets."""
+    """A protocol that describes one model's embeddings of a subject: a task, a dataset or a label across datasets.
+
+    Attributes:
+        comparison_formulas: Metrics that `compare_models` computes; without one of them, models are not compared.
+    """
+
+    comparison_formulas: ClassVar[tuple[str, ...]] = ()
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return the subjects of the analysis among these tasks: subject -> its tasks. By default each task alone."""

@@ -170,6 +170,7 @@ class BaseProtocol(ABC):
         condition: Condition of the model's network, such as "frozen"; results are ranked within it.
         published_as: Name in tables of published scores (`PublishedScore.protocol`); empty if it does not occur there.
         selecting_options: Options that change no result, such as those that only select the variants to run.
+        formulas: Metrics that it computes besides those of its tasks; it applies to nothing if one of them is not here.
         from_embeddings: Whether it needs only stored embeddings, facts of the encoder and the vectors of its `texts`, so
             that cells can run in worker processes, one core each.
     """
@@ -181,6 +182,7 @@ class BaseProtocol(ABC):
     headline_rank: ClassVar[int | None] = None
     keeps_training: ClassVar[bool] = False
     selecting_options: ClassVar[frozenset[str]] = frozenset()
+    formulas: ClassVar[tuple[str, ...]] = ()
     from_embeddings: ClassVar[bool] = False
     reference: ClassVar[str] = ""
     condition: ClassVar[str] = "frozen"

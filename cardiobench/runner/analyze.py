@@ -11,6 +11,7 @@ from cardiobench.runner.compute import compute_all
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.plan import DatasetPlan, plan_dataset
+from cardiobench.tasks.task import lacks_metrics
 
 
 def analyze_model(
@@ -138,7 +139,11 @@ def compare_models(cells: Sequence[AnalysisCell], context: RunContext) -> None:
     groups: dict[tuple[str, str], list[AnalysisCell]] = {}
     for cell in cells:
         groups.setdefault((cell.label, cell.subject), []).append(cell)
-    for group in groups.values():
-        output = group[0].protocol.compare_models(list(map(open_analysis, group))) if len(group) > 1 else None
+    for (label, subject), group in groups.items():
+        protocol = group[0].protocol
+        if len(group) > 1 and (told := lacks_metrics("the comparison of models", protocol.comparison_formulas)):
+            context.summary.not_applicable.append((", ".join(cell.model.name for cell in group), subject, label, told))
+            continue
+        output = protocol.compare_models(list(map(open_analysis, group))) if len(group) > 1 else None
         if output:
             context.summary.add(*save_comparison(output, group))

@@ -22,7 +22,7 @@ from cardiobench.runner.workers import (
     stored_bytes,
     workers_pay,
 )
-from cardiobench.tasks.task import unscorable
+from cardiobench.tasks.task import lacks_metrics, unscorable
 
 
 class Progress(Protocol):
@@ -44,10 +44,11 @@ class Progress(Protocol):
 def applies(cell: ComputedCell[Any]) -> str:
     """Return why a cell does not apply, as far as known before anything is read; empty if it does.
 
-    A task does not apply without its metrics, and a model not to a target that it receives as input. A protocol may refuse
+    A task or protocol does not apply without its metrics, and a model not to a target that it receives as input. A protocol may refuse
     the task or the model.
     """
-    if lacking := next(filter(None, map(unscorable, cell.tasks)), ""):
+    of_protocol = lacks_metrics(cell.protocol.name, cell.protocol.formulas)
+    if lacking := next(filter(None, (*map(unscorable, cell.tasks), of_protocol)), ""):
         return lacking
     model = {"name": cell.model.name, "given": cell.model.given}
     if told := reason_given(model, [task.target for task in cell.tasks], cell.subject):

@@ -389,11 +389,19 @@ def metrics_of(task: Task) -> tuple[str, ...]:
 
 def missing_metrics(task: Task) -> list[str]:
     """Return the metrics that scoring a task needs and that are not here, such as one whose folder was deleted."""
-    needed = (*metrics_of(task), *task.rules.frame_metrics, *task.rules.formulas)
-    return sorted({*needed} - {*list_metrics()})
+    return _not_here((*metrics_of(task), *task.rules.frame_metrics, *task.rules.formulas))
 
 
 def unscorable(task: Task) -> str:
     """Return that metrics of a task are not here; empty if all are."""
-    lacking = missing_metrics(task)
-    return f"{task.name} needs {' and '.join(lacking)}, not among the metrics here" if lacking else ""
+    return lacks_metrics(task.name, missing_metrics(task))
+
+
+def lacks_metrics(name: str, needed: Iterable[str]) -> str:
+    """Return that metrics which a task or protocol needs are not here; empty if all are."""
+    lacking = _not_here(needed)
+    return f"{name} needs {' and '.join(lacking)}, not among the metrics here" if lacking else ""
+
+
+def _not_here(needed: Iterable[str]) -> list[str]:
+    return sorted({*needed} - {*list_metrics()})

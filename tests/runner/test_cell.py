@@ -1,7 +1,10 @@
 """Test the key of a result: it depends on versions of scoring code, not of code that prints, draws or sends."""
 
 import json
+import re
 from dataclasses import replace
+from inspect import getfile
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -12,10 +15,13 @@ from cardiobench.data import catalog
 from cardiobench.data.task_facts import task_facts
 from cardiobench.metrics import load
 from cardiobench.protocols import knn, list_protocols, protocol, protocol_class
+from cardiobench.runner.analyze import compare_models
 from cardiobench.runner.cells.base import BaseCell
 from cardiobench.runner.cells.recordings import Cell
 from cardiobench.runner.compute import applies
+from cardiobench.runner.context import RunSummary
 from cardiobench.scoring.metrics import metrics_of
+from cardiobench.tasks.task import KINDS, task_kind
 
 TASK = catalog.task("camus/ef")
 
@@ -104,3 +110,42 @@ def test_unsuitable_model_is_refused_before_reading(name, reason):
 def test_long_cells_are_sent_to_workers(name):
     model = SimpleNamespace(encoder=SimpleNamespace(name="org/model"), name="org/model", given=frozenset())
     assert Cell(model, protocol(name), RunConfig(), TASK.name, (TASK,), None, "", frozenset()).sendable
+
+
+def test_protocol_without_its_metrics_is_left_out_before_any_work(monkeypatch):
+    """Each folder of a metric can be deleted."""
+    here = load.list_metrics()
+    asked = SimpleNamespace(name="drift", formulas=("mae", "linear_cka"), comparison_formulas=("linear_cka",))
+    cells = [
+        SimpleNamespace(
+            protocol=asked,
+            tasks=(TASK,),
+            subject="camus",
+            label="drift",
+            check=lambda: None,
+            model=SimpleNamespace(name=name, given=()),
+        )
+        for name in ("org/a", "org/b")
+    ]
+    assert applies(cells[0]) == ""
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: [one for one in here if one != "linear_cka"])
+    assert applies(cells[0]) == "drift needs linear_cka, not among the metrics here"
+    context = SimpleNamespace(summary=RunSummary())
+    compare_models(cells, context)
+    reason = "the comparison of models needs linear_cka, not among the metrics here"
+    assert context.summary.not_applicable == [("org/a, org/b", "camus", "drift", reason)]
+
+
+@pytest.mark.parametrize("name", list_protocols())
+def test_protocol_names_the_metrics_that_it_computes(name):
+    made = protocol_class(name)
+    folder = Path(getfile(made)).parent
+    if folder.parent.name != "extensions":
+        return
+    used = {
+        found
+        for path in folder.glob("*.py")
+        for found in re.findall(r'load_(?:metric|formula)\("(\w+)"\)', path.read_text("utf-8"))
+    }
+    of_tasks = {one for kind in KINDS for one in task_kind(kind).frame_metrics}
+    assert used <= {*made.formulas, *getattr(made, "comparison_formulas", ()), *of_tasks}

@@ -49,6 +49,7 @@ class Alignment(AnalysisProtocol):
     draw_maps: bool = False
 
     name = "alignment"
+    formulas = ("regression_report", "text_axis_pearson")
     from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:

@@ -48,6 +48,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
 
     name = "finetune"
     condition = "fine-tuned"
+    formulas = ("linear_cka",)
     selecting_options = frozenset({"modes"})
     learns = True
     keeps_training = True

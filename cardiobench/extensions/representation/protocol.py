@@ -79,6 +79,8 @@ class Representation(AnalysisProtocol):
     profile: Literal["default", "paper"] = "default"
 
     name = "representation"
+    formulas = ("ari", "centroid_separation", "knn_agreement", "shap_overlap", "silhouette")
+    comparison_formulas = ("linear_cka",)
     from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:

@@ -78,6 +78,7 @@ class Retrieval(AnalysisProtocol):
     """
 
     name = "retrieval"
+    formulas = ("retrieval_recall",)
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each dataset and its tasks."""
