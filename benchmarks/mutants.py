@@ -1,12 +1,13 @@
 """Run mutants of the code against the quick tests, to find mistakes that no test detects.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.mutants [--count 200] [--seconds 60] [--out mutants.json] [tests ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.mutants [--count 200] [--seconds 60] [--out mutants.json] [--again FILE] [tests ...]
 
 A seed selects the mutants: another comparison, operator, number or truth value, a median for a mean, a missing return value.
 All of them are compiled into the code, each behind a switch that also records when it is passed. One process imports everything
 and collects the tests. Test files nearest to most mutants come first; each runs in a fork that reports which tests pass which
 switches, and each undetected mutant runs in another fork against these tests. It then runs against the other tests of
 these files, and in a separate process if it is passed at import. Results are saved in `--out`, and a second call continues there.
+`--again` runs the mutants of an earlier `--out` after the code has changed; they are found by function and text.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from types import CodeType
 import pytest
 from _pytest.runner import runtestprotocol
 
-from benchmarks.mutations import ROOT, Place, described, draw, mutations
+from benchmarks.mutations import ROOT, described, draw, mutations, named
 
 STARTING = 30
 """Limit of CPU seconds for imports in a separate process."""
@@ -46,10 +47,10 @@ ALIVE = ("no test", "undetected")
 class Switches(importlib.abc.MetaPathFinder):
     """Mutants in the imported code, of which at most one is active."""
 
-    def __init__(self, drawn: list[Place]) -> None:
-        """Compile all mutants into modules imported from now on."""
-        self.drawn, self.on = drawn, -1
-        self.passed = mmap.mmap(-1, len(drawn))  # Processes forked by tests write here too.
+    def __init__(self, names: list[str]) -> None:
+        """Compile the mutants of these names into modules imported from now on."""
+        self.names, self.drawn, self.on = names, [named()[name] for name in names], -1
+        self.passed = mmap.mmap(-1, len(names))  # Processes forked by tests write here too.
         setattr(builtins, SWITCH, self.switch)
         sys.meta_path.insert(0, self)
 
@@ -156,10 +157,10 @@ class Run:
         at_import = self.switches.take()
         self.items = {item.nodeid: item for item in session.items}
         self.home = Path(os.environ["HF_HOME"])
-        rows = [
-            self.known["mutants"].setdefault(":".join(map(str, place)), described(place))
-            for place in self.switches.drawn
-        ]
+        names = self.switches.names
+        rows = [self.known["mutants"].setdefault(name, described(name)) for name in names]
+        if self.known.get("drawn") != names:  # The places that tests pass are numbers in this list.
+            self.known |= {"drawn": names, "passed": {}}
         for reach in (1, 2):  # Run tests related to a mutant's module first.
             left = list(dict.fromkeys(map(_file, self.items)))
             while left:
@@ -292,15 +293,7 @@ class Run:
         return failed if failed and not self._process([failed], -1) else ""
 
     def _process(self, tests: list[str], index: int) -> str:
-        mine = [
-            sys.executable,
-            "-m",
-            "benchmarks.mutants",
-            "--count",
-            str(len(self.switches.drawn)),
-            "--only",
-            str(index),
-        ]
+        mine = [sys.executable, "-m", "benchmarks.mutants", "--again", str(self.out), "--only", str(index)]
         limit = self.seconds + STARTING
         done = subprocess.run(
             [*mine, *tests], cwd=ROOT, capture_output=True, text=True, preexec_fn=lambda: self._limit(limit)
@@ -330,9 +323,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="number of mutants")
     parser.add_argument("--seconds", type=float, default=60, help="limit of CPU seconds per mutant")
     parser.add_argument("--out", type=Path, default=Path("mutants.json"))
+    parser.add_argument(
+        "--again", type=Path, help="earlier file of --out, whose mutants are run instead of a new selection"
+    )
     parser.add_argument("--only", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    switches = Switches(draw(options.count))
+    names = json.loads(options.again.read_text("utf-8"))["drawn"] if options.again else draw(options.count)
+    gone = [name for name in names if name not in named()]
+    switches = Switches([name for name in names if name not in gone])
     with tempfile.TemporaryDirectory() as folder:
         if options.only is not None:
             switches.on = options.only
@@ -344,6 +342,8 @@ def main() -> None:
     for row in rows:
         if row["outcome"] != "detected":
             print(f"{row['outcome']}: {row['file']}:{row['line']} {row['what']}: {row['code']}")
+    for name in gone:
+        print(f"code changed: {name}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 import ast
 import copy
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +25,7 @@ NAMES = {
     "argmax": "argmin",
     "argmin": "argmax",
 }
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 NO_CODE = ("annotation", "returns", "decorator_list", "type_params")
 """Fields of the syntax tree that compute nothing."""
 
@@ -78,35 +81,56 @@ def _with(node: ast.expr, **fields: object) -> ast.expr:
     return other
 
 
-def places() -> list[Place]:
-    """Return every mutation, except in statements of a version."""
-    found = []
+@cache
+def named() -> dict[str, Place]:
+    """Return every mutation by name, except those in statements of a version.
+
+    A name has the file, the function, the description, the text of the line, and a number among equal ones, so that a change
+    of other code does not change it.
+    """
+    found: dict[str, Place] = {}
     for path in sorted(path for name in PACKAGES for path in (ROOT / "cardiobench" / name).rglob("*.py")):
-        source = path.read_text("utf-8")
-        for number, (node, *_) in enumerate(mutations(ast.parse(source))):
-            if not source.splitlines()[node.lineno - 1].startswith(("VERSION", "SCHEMA", "RULES")):  # type: ignore[attr-defined]
-                found.append((path.relative_to(ROOT).as_posix(), number))
+        source, file = path.read_text("utf-8"), path.relative_to(ROOT).as_posix()
+        tree, lines = ast.parse(source), source.splitlines()
+        equal: Counter[str] = Counter()
+        for number, (node, words, *_) in enumerate(mutations(tree)):
+            line: int = node.lineno  # type: ignore[attr-defined]
+            if not lines[line - 1].startswith(("VERSION", "SCHEMA", "RULES")):
+                name = f"{file} {_function(tree, line)} {words} {lines[line - 1].strip()}"
+                equal[name] += 1
+                found[f"{name} {equal[name]}"] = file, number
     return found
 
 
-def described(place: Place) -> dict[str, object]:
+def _function(tree: ast.Module, line: int) -> str:
+    """Return the dotted name of the innermost function or class at a line; empty for a statement of the module."""
+    parts, body = [], tree.body
+    while inner := next(
+        (one for one in body if isinstance(one, SCOPES) and one.lineno <= line <= (one.end_lineno or line)), None
+    ):
+        parts.append(inner.name)
+        body = inner.body
+    return ".".join(parts)
+
+
+def described(name: str) -> dict[str, object]:
     """Return line and description of a mutation."""
-    source = (ROOT / place[0]).read_text("utf-8")
-    node, words, *_ = list(mutations(ast.parse(source)))[place[1]]
+    file, number = named()[name]
+    source = (ROOT / file).read_text("utf-8")
+    node, words, *_ = list(mutations(ast.parse(source)))[number]
     line: int = node.lineno  # type: ignore[attr-defined]
     return {
         "outcome": "no test",
         "by": "",
         "seconds": 0.0,
         "undetected": [],
-        "file": place[0],
-        "number": place[1],
+        "file": file,
         "line": line,
         "what": words,
         "code": source.splitlines()[line - 1].strip(),
     }
 
 
-def draw(count: int) -> list[Place]:
-    """Return this many mutations; the same code gives the same selection."""
-    return random.Random(SEED).sample(places(), count)
+def draw(count: int) -> list[str]:
+    """Return the names of this many mutations; the same code gives the same selection."""
+    return random.Random(SEED).sample([*named()], count)
