@@ -170,6 +170,11 @@ def file_part(name: str) -> str:
     """Return a part of a file name for a text, which may be of others: plain names as they are, others with a digest."""
     if _PLAIN_NAME.fullmatch(name):
         return name
+    return with_digest(name)
+
+
+def with_digest(name: str) -> str:
+    """Return the letters and digits of a name with a digest of it, which is unique and safe in files and addresses."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:40]
     return f"{readable}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:_DIGEST]}"
 

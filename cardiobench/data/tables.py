@@ -293,12 +293,26 @@ def _cell_name(path: Path, column: str, lines: Sequence[int]) -> Callable[[int],
     return lambda row: f"{path}, line {lines[row]}, column '{column}'"
 
 
-def _check_header(path: Path, names: Sequence[str], columns: Collection[str], wanted: Mapping[str, Column]) -> None:
-    absent = [column for column in columns if column not in names]
+def check_columns(path: Path, names: Sequence[str], needed: Collection[str]) -> None:
+    """Refuse a table without some columns.
+
+    Args:
+        path: File of the table, for the message.
+        names: Columns of the table.
+        needed: Columns that it must have.
+
+    Raises:
+        BadData: Columns are absent; the message has the nearest existing one.
+    """
+    absent = [column for column in needed if column not in names]
     if absent:
         near = difflib.get_close_matches(absent[0], names[:1000], n=1, cutoff=0.4)
         hint = f" The nearest is '{near[0]}'." if near else ""
         raise BadData(f"{path} has no column {', '.join(map(repr, absent))}; it has {first_n(names, 50)}.{hint}")
+
+
+def _check_header(path: Path, names: Sequence[str], columns: Collection[str], wanted: Mapping[str, Column]) -> None:
+    check_columns(path, names, columns)
     counts = Counter(name.lower() for name in names)
     repeated = [name for name in wanted if counts[name.lower()] > 1]
     if repeated:

@@ -1,12 +1,12 @@
 """Read truth and predictions of the published evaluator with the types that pandas infers."""
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data.tables import check_columns
 
 
 def read_table(path: Path, needed: Sequence[str]) -> pd.DataFrame:
@@ -28,11 +28,5 @@ def read_table(path: Path, needed: Sequence[str]) -> pd.DataFrame:
         raise BadData(f"{path} is empty. Download it again.") from None
     except (pd.errors.ParserError, UnicodeDecodeError) as error:
         raise BadData(f"{path} cannot be read as a CSV ({error}). Download it again.") from None
-    absent = [column for column in needed if column not in table.columns]
-    if absent:
-        near = difflib.get_close_matches(absent[0], map(str, table.columns), n=1, cutoff=0.4)
-        hint = f" The nearest is '{near[0]}'." if near else ""
-        raise BadData(
-            f"{path} has no column {', '.join(repr(c) for c in absent)}; it has {', '.join(map(str, table.columns))}.{hint}"
-        )
+    check_columns(path, [*map(str, table.columns)], needed)
     return table

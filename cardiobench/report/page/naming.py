@@ -2,11 +2,10 @@
 
 import json
 import math
-import re
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
+from cardiobench.core.io import with_digest
 from cardiobench.metrics.number import Number
 from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
@@ -25,8 +24,7 @@ LONG = 60  # Maximum number of characters of a name; the model's section has the
 
 def anchor(kind: str, name: str) -> str:
     """Return a readable, safe and unique identifier for a page section and its files."""
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:40]
-    return f"{kind}-{readable}-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    return f"{kind}-{with_digest(name)}"
 
 
 def skill_text(value: float) -> str:
