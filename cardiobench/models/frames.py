@@ -57,7 +57,7 @@ WHOLE = FrameSettings()
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True))
-class _Stated:
+class _FrameFacts:
     """Values of `FrameSettings` that a card, a file or an option may state."""
 
     colour: Literal["RGB", "BGR"] = "RGB"
@@ -77,7 +77,7 @@ def frame_settings(stated: Stated, name: str) -> FrameSettings:
         BadModel: A value is invalid.
     """
     try:
-        given = _Stated(**{one.name: stated[one.name] for one in fields(_Stated) if one.name in stated})
+        given = _FrameFacts(**{one.name: stated[one.name] for one in fields(_FrameFacts) if one.name in stated})
     except ValidationError as error:
         raise stated.refused(name, error) from None
     sampling = FrameSampling(given.frames, given.stride, given.start, given.nifti)
