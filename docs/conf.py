@@ -10,7 +10,7 @@ project = "CardioBench"
 author = "The CardioBench authors"
 release = version = installed_version("cardiobench")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "generate_pages"]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_static", "_templates"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -22,6 +22,8 @@ autodoc_mock_imports = []
 nitpicky = False
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_center": []}
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
 html_sidebars = {"**": ["sections"]}
 copybutton_prompt_text = "$ "
 html_context = {"default_mode": "auto"}
