@@ -372,7 +372,7 @@ def model_lines(model: LoadedModel) -> list[str]:
     unstated = not (model.card or model.seen or model.vectors)
     return [
         f"\nmodel {model.name} @ {model.revision}\n  loaded by: {model.loaded_by}",
-        f"  preprocessing: {preprocessing}",
+        f"  preprocessing: {preprocessing or 'not stated'}",
         *(f"  warning: {warning}" for warning in model.warnings),
         *([f"  pretraining data: {UNSTATED}"] if unstated else []),
     ]

@@ -57,7 +57,7 @@ def run_page(page: Path, folder: Path, capsys) -> list[str]:
 # Mapping from page to the number of run blocks, an expected output, and a file that exists at the end.
 # `tests/wheel_smoke.py` runs the first hour.
 TUTORIALS = {
-    "my_model": (4, 1, "lab/mine", "results/report.html"),
+    "my_model": (4, 1, "carries information", "results/report.html"),
     "my_recordings": (7, 6, "klinik/schenkelblock", "my_datasets/klinik/splits.csv"),
     "my_predictions": (6, 3, "theirs", "exported.parquet"),
 }
