@@ -182,7 +182,10 @@ def collapse_warnings(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _spread(features: np.ndarray, indices: np.ndarray) -> float:
-    """Return the largest range of a column over some rows, relative to the largest absolute value; 0 if all are 0."""
+    """Return the largest range of a column over some rows, relative to the largest absolute value; 0 if all are 0.
+
+    Takes features (N, d) and positions of rows (n,).
+    """
     low, high = np.full(features.shape[1], np.inf), np.full(features.shape[1], -np.inf)
     for _, block in row_blocks(features, indices):
         low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))

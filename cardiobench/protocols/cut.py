@@ -41,7 +41,10 @@ def rate_cut(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _threshold(scores: np.ndarray, positives: int) -> float:
-    """Return the threshold between two scores that the given number of scores reaches; among ties the nearest to one half."""
+    """Return the threshold between two scores that the given number of scores reaches; among ties the nearest to one half.
+
+    Takes probabilities (n,) and returns a number between 0 and 1.
+    """
     levels = np.unique(np.concatenate([[0.0], scores, [1.0]]))
     middles = (levels[1:] + levels[:-1]) / 2
     reached = len(scores) - np.searchsorted(np.sort(scores), middles)

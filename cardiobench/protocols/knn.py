@@ -133,7 +133,10 @@ class NearestNeighbours(PredictionProtocol):
         )
 
     def _with_refits(self, data: TaskData, held: HeldOut, draws: Sequence[np.ndarray], k: int) -> HeldOut:
-        """Return predictions of validation recordings with those by neighbours among the drawn patients of the training split."""
+        """Return predictions of validation recordings with those by neighbours among the drawn patients of the training split.
+
+        Each of the `draws` has the rows of one refit, (n,), with the rows of a patient repeated as often as it was drawn.
+        """
         train = [rows[np.isin(rows, data.indices("train"))] for rows in draws]
         if any(len(rows) < k for rows in train):
             return held
@@ -166,6 +169,10 @@ class NearestNeighbours(PredictionProtocol):
         return np.stack([(labels == index).mean(axis=1) for index in range(len(data.task.classes))], axis=1)
 
     def _loss(self, data: TaskData, truth: np.ndarray, neighbours: np.ndarray) -> float:
+        """Return what the choice of k minimises: the mean absolute error in the task's unit, or minus the macro AUROC or F1.
+
+        Takes labels (n,) or (n, K), and the rows of the neighbours, (n, k).
+        """
         predictions = self._predictions(data, neighbours)
         if data.task.rules.answer == "number":
             return float(np.abs(predictions - truth).mean())

@@ -100,7 +100,13 @@ def _on_cpu(train: UnitRows, query: np.ndarray, count: int) -> np.ndarray:
 
 
 def _merge(best: np.ndarray, rows: np.ndarray, keys: np.ndarray) -> None:
-    """Merge new candidates into the best of their rows, in place."""
+    """Merge new candidates into the best of their rows, in place.
+
+    Args:
+        best: Keys of the best candidates of each query, nearest first, uint64 (n, count).
+        rows: Query of each new candidate, (m,).
+        keys: Keys of the new candidates, uint64 (m,).
+    """
     changed, count = np.unique(rows), best.shape[1]
     every = np.concatenate([np.repeat(changed, count), rows]).astype(np.uint64) << ROW_SHIFT
     every |= np.concatenate([best[changed].ravel(), keys])
@@ -110,7 +116,7 @@ def _merge(best: np.ndarray, rows: np.ndarray, keys: np.ndarray) -> None:
 
 
 def _on_gpu(train: UnitRows, query: np.ndarray, count: int, device: str) -> np.ndarray:
-    """Compute the same as `_on_cpu` from the same blocks on a GPU."""
+    """Compute the same as `_on_cpu` from the same blocks on a GPU. The shape is (n, count)."""
     import torch
 
     block = torch.from_numpy(query).to(device)

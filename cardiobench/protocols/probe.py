@@ -191,7 +191,10 @@ class LinearProbe(PredictionProtocol):
         return model, details, validation, search
 
     def _validation(self, data: TaskData, penalty: float, values: np.ndarray | None) -> HeldOut | None:
-        """Return predictions of the validation recordings; `values` if the search for the penalty has computed them."""
+        """Return predictions of the validation recordings; `values` if the search for the penalty has computed them.
+
+        `values` are numbers (n,) or probabilities (n, classes).
+        """
         train, validation = data.indices("train"), data.indices("validation")
         several = len(np.unique(data.patients[train])) > 1
         if values is None and len(validation) and several and self._learnable(data, train):
@@ -215,7 +218,10 @@ class LinearProbe(PredictionProtocol):
         return HeldOut(both, values)
 
     def _multilabel_details(self, data: TaskData, losses: np.ndarray) -> dict[str, Any]:
-        """Return the details that differ for a multilabel task: no weights, and possibly untried penalties."""
+        """Return the details that differ for a multilabel task: no weights, and possibly untried penalties.
+
+        Takes losses (folds, penalties), infinite for untried penalties.
+        """
         if data.task.rules.answer != "labels":
             return {}
         tried = np.isfinite(losses[0])
@@ -259,7 +265,10 @@ class LinearProbe(PredictionProtocol):
         return found, models
 
     def _penalty_of_draw(self, data: TaskData, rows: np.ndarray, search: Search, chosen: float) -> float:
-        """Return the best penalty if each recording counts as often as its patient was drawn; the chosen one without losses."""
+        """Return the best penalty if each recording counts as often as its patient was drawn.
+
+        If no held-out recording was drawn, this is the chosen penalty. `rows` are the drawn rows, (n,), with repetitions.
+        """
         often = np.bincount(rows, minlength=len(data.rows))
         losses = [losses @ often[held] / often[held].sum() for held, losses in search if often[held].any()]
         return self.penalties[self._stiffest_of_best(np.mean(losses, axis=0))] if losses else chosen
@@ -272,7 +281,10 @@ class LinearProbe(PredictionProtocol):
         penalties: Sequence[float],
         chosen: float,
     ) -> list[LinearModel]:
-        """Return the refits with the penalty of the model itself; those that chose it are not fitted again."""
+        """Return the refits with the penalty of the model itself; those that chose it are not fitted again.
+
+        Each of the `draws` has the rows of one refit, (n,), with repetitions.
+        """
         return [
             model if penalty == chosen else self._fit_each(data, [rows], [chosen])[0]
             for rows, model, penalty in zip(draws, models, penalties, strict=False)
@@ -292,7 +304,10 @@ class LinearProbe(PredictionProtocol):
         return len(rows) > 1 and (not data.task.classes or two_answers(data.labels[rows]))
 
     def _stiffest_of_best(self, losses: np.ndarray) -> int:
-        """Return the position of the strongest penalty whose loss is the lowest, within the tolerance `TIE`."""
+        """Return the position of the strongest penalty whose loss is the lowest, within the tolerance `TIE`.
+
+        Takes the loss of each penalty, (penalties,).
+        """
         stiffest = losses[int(np.argmax(self.penalties))]
         equal = np.flatnonzero(losses <= losses.min() + TIE * stiffest)
         return int(max(equal, key=lambda position: self.penalties[position]))
@@ -354,6 +369,7 @@ class LinearProbe(PredictionProtocol):
     def _fit(
         self, data: TaskData, indices: np.ndarray, penalties: tuple[float, ...], tolerance: float
     ) -> list[LinearModel]:
+        """Return a model for each penalty, fitted to the rows `indices` (n,)."""
         return fit_linear_models(
             data.features,
             indices,

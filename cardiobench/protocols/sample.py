@@ -153,6 +153,10 @@ def _common(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def _sample(
     name: str, data: TaskData, rows: dict[str, np.ndarray], classes: tuple[str, ...], max_records: int
 ) -> DatasetSample:
+    """Return the first rows of each class, equally many, with the classes taking turns.
+
+    `rows` has the shuffled rows (m,) of each class.
+    """
     per_class = min(max(max_records // len(classes), 1), *(len(rows[label]) for label in classes))
     chosen = np.stack([rows[label][:per_class] for label in classes], axis=1).reshape(-1)
     labels = np.tile(np.arange(len(classes)), per_class)

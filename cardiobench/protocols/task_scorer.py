@@ -170,7 +170,10 @@ class RecordingsScorer:
         return Estimate(scores[0] - scores[1], found.low, found.high, len(first), clusters.count, few, covers=covers)
 
     def _sample(self, values: np.ndarray, cut: np.ndarray | None = None) -> ScoringInput:
-        """Return the scored rows with their predictions."""
+        """Return the scored rows with their predictions.
+
+        Takes numbers (N,) or probabilities (N, classes) of all recordings, and the weights of the classes, (classes,).
+        """
         means, rules = self._units.mean(values)[self._rows].astype(np.float64), self._task.rules
         sample = rules.scoring_input(self._truth, means)
         return sample if cut is None else replace(sample, y_pred=rules.scoring_input(self._truth, means * cut).y_pred)

@@ -90,7 +90,13 @@ def _of_labels(
 ) -> npt.NDArray[np.float64]:
     """Compute the influence of each patient on the mean AUROC of the comparable labels.
 
-    If `left_out`, the influence is divided by the share of each class that belongs to other patients.
+    Returns float64 (patients,), for AUROC from 0 to 1.
+
+    Args:
+        truth: Labels 0, 1, and NaN if unknown, (n, K).
+        scores: Scores of the positive class, (n, K).
+        clusters: Patients of the n rows.
+        left_out: Whether to divide by the share of each class that belongs to other patients.
     """
     total, chosen = np.zeros(len(truth)), np.flatnonzero(comparable_labels(truth, clusters))
     for code in chosen:

@@ -169,6 +169,10 @@ class PatientPermutations:
         return donor
 
     def _permute_rows(self, donor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return for each row the position of the answer it receives from its patient's donor, starting at a random row of it.
+
+        Takes donors (b, P) and returns positions (b, n).
+        """
         draws, patients = donor.shape
         alone = self._alone
         size = self._size[alone:]

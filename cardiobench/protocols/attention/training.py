@@ -151,6 +151,7 @@ class AttentionTraining:
         return total / len(self.held)
 
     def _loss(self, outputs: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+        """Return the mean loss, a scalar, of outputs (n, outputs) for the recordings `rows` (n,)."""
         return self.objective.loss(outputs, rows)
 
     def _tokens(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
@@ -162,5 +163,8 @@ class AttentionTraining:
 
 
 def _token_rows(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the positions of all tokens of some recordings."""
+    """Return the positions of all tokens of some recordings.
+
+    Takes the first token of each recording and the number of all tokens, (N + 1,), and the recordings, (n,).
+    """
     return np.concatenate([np.arange(offsets[row], offsets[row + 1]) for row in rows])

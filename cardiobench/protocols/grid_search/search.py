@@ -146,6 +146,7 @@ def flat_search(
 def _fold_scores(
     labels: np.ndarray, probabilities: np.ndarray, outer: Sequence[Split], best_params: tuple[Params, ...]
 ) -> FoldScores:
+    """Return the scores of each outer fold, from class codes (n,) and held-out probabilities (n, classes)."""
     by_fold = [(labels[valid], probabilities[valid]) for _, valid in outer]
     return FoldScores(
         probabilities,

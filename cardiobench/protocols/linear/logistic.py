@@ -230,7 +230,10 @@ class _FoldProblems:
 
 
 def _solve(problem: _FoldProblems, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
-    """Return the state with the lowest loss, using the Hessian at the mean over folds first, then its own for each unfinished fold."""
+    """Return the state with the lowest loss, using the Hessian at the mean over folds first, then its own for each unfinished fold.
+
+    Takes and returns a state (d + 1, folds, outputs).
+    """
     state = start.copy()
     decay = np.full((problem.shape[0], 1, 1), penalty)
     decay[-1] = 0
@@ -247,7 +250,11 @@ def _solve(problem: _FoldProblems, start: np.ndarray, penalty: float, tolerance:
 def _descend(
     problem: _FoldProblems, state: np.ndarray, decay: np.ndarray, penalty: float, tolerance: float, shared: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Take conjugate gradient steps (Polak and Ribiere); return the new state and which folds have converged."""
+    """Take conjugate gradient steps (Polak and Ribiere); return the new state and which folds have converged.
+
+    Takes a state (d + 1, folds, outputs) and the penalty of each of its rows, (d + 1, 1, 1), 0 for the intercept. Returns
+    the state and bool (folds,).
+    """
     limit = 2 * tolerance * problem.weights.sum(axis=0)[:, 0]
     logits = problem.logits(state)
     probabilities = problem.probabilities(logits)
@@ -317,7 +324,10 @@ class _FoldLines:
 def _preconditioner(
     problem: _FoldProblems, probabilities: np.ndarray, penalty: float, shared: bool
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the inverse Hessian, one block per output, at the mean over folds or for each fold, as a function of states."""
+    """Return the inverse Hessian, one block per output, at the mean over folds or for each fold, as a function of states.
+
+    Takes probabilities (n, folds, outputs). The function takes and returns states (d + 1, folds, outputs).
+    """
     curvature = problem.weights * probabilities * (1 - probabilities)  # (n, folds, outputs)
     if shared:
         curvature = curvature.mean(axis=1, keepdims=True)
@@ -340,7 +350,10 @@ def _preconditioner(
 
 
 def _inverse(problem: _FoldProblems, curvature: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a solver of (X' D X + penalty) for columns, in the smaller of the two dimensions."""
+    """Return a solver of (X' D X + penalty) for columns, in the smaller of the two dimensions.
+
+    Takes the diagonal of D, (n,). The solver takes and returns columns (d + 1, m).
+    """
     # Rows with negligible weight are dropped; most rows far from the decision boundary are such.
     kept = curvature > 1e-4 * curvature.max()
     # The intercept is not penalised; a small constant keeps the matrix invertible if a class has almost no curvature

@@ -160,7 +160,10 @@ def _minimize(
 
 
 def _step(rows: PrincipalRows, classes: _Classes, direction: np.ndarray, decay: np.ndarray) -> _Classes:
-    """Return the classes after a step along their directions."""
+    """Return the classes after a step along their directions (r + 1, k).
+
+    `decay` is the penalty of each row of the state, (r + 1, 1).
+    """
     along = rows.outputs(direction)
     lengths = line_search(_ClassLines(classes, direction, along, decay), len(classes.number))
     step = lengths * direction

@@ -150,6 +150,7 @@ def sum_of_products(block: np.ndarray, residuals: np.ndarray) -> np.ndarray:
 
 
 def _eigh(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues (r,) above the tolerance, ascending, and their vectors (d, r), of a matrix (d, d)."""
     values, vectors = np.linalg.eigh(products)
     kept = values > RANK_TOLERANCE * values[-1]
     return values[kept], vectors[:, kept]

@@ -132,7 +132,7 @@ def _log_loss(outputs: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _minimize(loss: _LogLoss, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
-    """Return the state with the lowest penalised loss."""
+    """Return the state with the lowest penalised loss. The shape is (r + 1, outputs), as that of `start`."""
     state, decay = start, np.append(np.full(len(start) - 1, penalty), 0.0)[:, None]
     total = float(loss.total.sum())
     for _ in range(ROUNDS):

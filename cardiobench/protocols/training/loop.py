@@ -136,6 +136,7 @@ def _one_epoch(
     schedule: Schedule,
     epoch: int,
 ) -> None:
+    """Train on every whole batch of the rows `fit` (n,), in an order that depends on the seed and the epoch only."""
     generator = np.random.default_rng([schedule.seed, epoch])
     torch.manual_seed(int(generator.integers(2**62)))  # Dropout uses the global generators.
     order, size = generator.permutation(fit), min(schedule.batch_size, len(fit))

@@ -82,7 +82,10 @@ class TrainingObjective:
         return float(np.mean(columns)) if columns else float("nan")
 
     def _class_weights(self, fit: np.ndarray) -> torch.Tensor | None:
-        """Return the weight of each class, inversely proportional to its share of the training rows; None for no weights."""
+        """Return the weight of each class, inversely proportional to its share of the training rows; None for no weights.
+
+        Takes the training rows, (n,), and returns float32 (classes,): 1 for classes without a row.
+        """
         if not self.task.classes or self.task.rules.answer == "labels":
             return None
         counts = np.bincount(self.targets[fit], minlength=len(self.task.classes))

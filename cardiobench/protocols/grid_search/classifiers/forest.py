@@ -41,6 +41,10 @@ def predict_proba_grid(
 def _grow(
     features: np.ndarray, labels: np.ndarray, depths: Sequence[int | None], n_trees: int, seed: int
 ) -> RandomForestClassifier:
+    """Train trees of the largest depth, whose upper levels are the trees of smaller ones.
+
+    Takes features, float32 (n, d), and class codes (n,).
+    """
     model = RandomForestClassifier(n_estimators=n_trees, max_depth=largest_depth(depths), random_state=seed, n_jobs=1)
     return model.fit(features, labels)
 

@@ -42,6 +42,10 @@ def predict_proba_grid(
 def _of_split(
     features: np.ndarray, labels: np.ndarray, split: Split, params: Sequence[Params], seed: int
 ) -> np.ndarray:
+    """Return the probabilities of the held-out rows. The shape is (params, valid, classes).
+
+    Takes features, float32 (n, d), and class codes (n,). The features are selected on the training rows.
+    """
     train, valid = split
     selected = select_features(features[train], labels[train])
     tables: dict[int, np.ndarray] = {}

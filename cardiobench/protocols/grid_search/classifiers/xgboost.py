@@ -67,7 +67,10 @@ def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> 
 def _fit(
     features: np.ndarray, labels: np.ndarray, rounds: dict[int, int], n_classes: int, seed: int
 ) -> dict[int, Boosted]:
-    """Train a booster for each depth -> number of rounds; the histogram bins are computed once."""
+    """Train a booster for each depth, given the number of rounds by depth; the histogram bins are computed once.
+
+    Takes features (n, d) and class codes (n,).
+    """
     library = _library()
     selected = select_features(features, labels)
     values = features[:, selected].astype(np.float32)
