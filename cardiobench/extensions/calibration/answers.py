@@ -17,7 +17,10 @@ from cardiobench.results.predictions_file import load_validation
 from cardiobench.scoring.score import GENERATED
 from cardiobench.stats.clusters import Clusters
 from cardiobench.tasks.answers import TableAnswers
-from cardiobench.tasks.task import Task
+from cardiobench.tasks.task import Task, lacks_metrics
+
+METRICS = ("calibration_report", "classification_report")
+"""Metrics that calibration computes for a task of any kind."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ def find_answers(folders: Sequence[Path], name: str, label: str = "", protocol: 
     """
     (task,) = look_up([name], catalog.task)
     chosen = chosen_class(task, label)
+    if lacking := lacks_metrics("calibration", METRICS):
+        raise MissingData(f"{lacking}. Reinstall cardiobench, or copy their folders back to hf_metrics/.")
     collection = collect(folders)
     groups = ranked_results([entry for entry in collection.entries if entry.result.task == task.name])
     groups = {key: group for key, group in groups.items() if protocol in ("", key[1])}

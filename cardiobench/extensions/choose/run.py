@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cardiobench.core.command import command
-from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
+from cardiobench.core.errors import BadConfig, BadPredictions, MissingData, first_n
 from cardiobench.data import catalog
 from cardiobench.extensions.choose.answer import ModelChoice, Tested
 from cardiobench.extensions.choose.candidates import Candidate, find_candidates
@@ -18,6 +18,7 @@ from cardiobench.report.ranks import MAX_PAIRS, compare_all_pairs
 from cardiobench.results.collect import Collection, ResultEntry, collect
 from cardiobench.results.formatting import verdict
 from cardiobench.results.verdict import Rank
+from cardiobench.tasks.task import unscorable
 
 NO_LIMITS = Constraints()
 SENSITIVITY = 0.9
@@ -56,6 +57,10 @@ def choose(
     wanted = _tasks(suite, task)
     check_modality(constraints, wanted)
     _check_classes(wanted, sensitivity, prevalence, guarded=guarded)
+    lacking = {name: reason for name in wanted if (reason := unscorable(catalog.task(name)))}
+    wanted = tuple(name for name in wanted if name not in lacking)
+    if not wanted:
+        raise MissingData(f"{first_n(lacking.values())}, so there is no choice on {suite or task}.")
     collection = collect(folders, suite)
     of_tasks = [entry for entry in collection.entries if entry.result.task in wanted and not entry.result.external]
     if not of_tasks:
@@ -84,6 +89,7 @@ def choose(
         chosen, tasks, SENSITIVITY if sensitivity is None else sensitivity, prevalence, guarded=guarded
     )
     left = [name for name in wanted if name not in tasks]
+    notes += [f"{reason}: left out" for reason in lacking.values()]
     notes += [f"no model has answers for the validation patients of {', '.join(left)}: left out"] if left else []
     suites = sorted({entry.suite or "no suite" for entry in entries})
     if len(suites) > 1:

@@ -19,6 +19,7 @@ from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.score_result import Floor
 from cardiobench.tasks.floors import constant, floors
 from cardiobench.tasks.labels import label_values
+from cardiobench.tasks.task import unscorable
 
 COUNTS = FOLDER / "class_counts.csv"
 BALANCED = "classes balanced: constant 0.33 macro, 0.67 F1"
@@ -71,6 +72,8 @@ def task_floors(task: Task, data_dir: Path | None = None) -> TaskFloors:
     """
     if task.dense:
         raise MissingData("the floors of single frames are images; the protocol dense prints them next to its scores")
+    if lacking := unscorable(task):
+        raise MissingData(f"{lacking}.")
     references, labels = _references(task, data_dir)
     metric = load_metric(task.metrics[0])
     key = metric.primary_key
@@ -178,7 +181,7 @@ def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: boo
 
 
 def _floor_columns(task: Task, known: TaskFloors | None, labels: str) -> dict:
-    metric = load_metric(task.metrics[0]).primary_key
+    metric = "" if unscorable(task) else load_metric(task.metrics[0]).primary_key
     shared = {"task": task.name, "metric": metric, "unit": task.unit, "labels": labels, "known": known is not None}
     if known is None:
         return shared | {"no_floor": "", "best_uninformed": np.nan}

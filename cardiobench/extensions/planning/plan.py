@@ -24,7 +24,7 @@ from cardiobench.report.contests import predictions_of
 from cardiobench.results.collect import ResultEntry, collect
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.verdict import DETECTABLE
-from cardiobench.tasks.task import Task
+from cardiobench.tasks.task import Task, lacks_metrics
 
 SCORES = (0.7, 0.8, 0.9)
 """Expected scores if none is given."""
@@ -109,6 +109,8 @@ def plan(request: PlanRequest) -> StudyPlan:
         UnknownName: No metric has such a number.
     """
     (task,) = look_up([request.task], catalog.task)
+    if not request.metric and (lacking := lacks_metrics(task.name, task.metrics[:1])):
+        raise BadConfig(f"{lacking}. Give another number with --metric.")
     metric = request.metric or load_metric(task.metrics[0]).primary_key
     number, notes = find_number(metric), list[str]()
     if not find_numbers(metric):

@@ -10,6 +10,7 @@ from cardiobench.cli.main import main
 from cardiobench.core import plugins
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
+from cardiobench.metrics.load import list_metrics
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.scoring.predictions import Predictions
@@ -72,6 +73,15 @@ def test_answers_as_given_and_recalibrated_are_beside_each_other(results, capsys
     assert any("lab/alone, probe: no validation answers" in note for note in told["notes"])
     assert any("lab/same, probe: all answers are 0.5" in note for note in told["notes"])
     assert sorted({row["threshold"] for row in told["net benefit"]}) == [0.2, 0.3]
+
+
+def test_metric_that_is_gone_is_named(results, capsys, monkeypatch):
+    here = list_metrics()
+    monkeypatch.setattr(
+        "cardiobench.tasks.task.list_metrics", lambda: [one for one in here if one != "calibration_report"]
+    )
+    code, told = run(capsys, results, "--task", f"{NAME}/view", "--class", "A2C")
+    assert code == 2 and "calibration needs calibration_report, not among the metrics here. Reinstall" in told.err
 
 
 def test_score_of_the_result_is_not_changed(results, capsys):

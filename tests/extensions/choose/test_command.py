@@ -10,6 +10,7 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.core import plugins
+from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.choose import command
@@ -17,8 +18,9 @@ from cardiobench.extensions.choose.answer import paragraph
 from cardiobench.extensions.choose.candidates import _validation
 from cardiobench.extensions.choose.constraints import Constraints, needed_leads
 from cardiobench.extensions.choose.run import choose
+from cardiobench.metrics.load import list_metrics
 from cardiobench.models.load import load_model
-from cardiobench.results.collect import ResultEntry
+from cardiobench.results.collect import ResultEntry, collect
 from cardiobench.results.cost import NO_NETWORK, Cost, Timing
 from cardiobench.results.paths import predictions_path, result_path, validation_path
 from cardiobench.results.predictions_file import (
@@ -102,6 +104,20 @@ def test_among_equal_models_the_cheapest_is_chosen(results):
     assert set(choice.decision.best) == set(COSTS) and choice.chosen.name == "cardiobench/constant"
     assert [one.task for one in choice.points] == [TASK] and choice.points[0].prevalence == 0.1
     assert any("40 validation patients" in note for note in choice.notes)
+
+
+def test_tasks_without_their_metric_are_left_out(results, monkeypatch, tmp_path):
+    """Each folder of a metric can be deleted."""
+    other = f"{NAME}/ef"
+    save(results, tmp_path, "lab/small", COSTS["lab/small"], target="ef")
+    monkeypatch.setattr("cardiobench.extensions.choose.run.suite_tasks", lambda suite: (TASK, other))
+    monkeypatch.setattr("cardiobench.extensions.choose.run.collect", lambda folders, suite: collect(folders))
+    here = list_metrics()
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: [one for one in here if one != "mae"])
+    choice, _ = choose([results], suite="both")
+    assert choice.tasks == (TASK,) and f"{other} needs mae, not among the metrics here: left out" in choice.notes
+    with pytest.raises(MissingData, match=f"{other} needs mae, not among the metrics here, so there is no choice"):
+        choose([results], task=other)
 
 
 def test_unknown_cost_is_never_cheapest(results):

@@ -24,6 +24,7 @@ from cardiobench.extensions.papers.floor_table import (
     task_floors,
     tasks_by_name,
 )
+from cardiobench.metrics.load import list_metrics
 from cardiobench.report.page.naming import published_row
 from tests.results.test_formatting import result
 
@@ -224,6 +225,14 @@ def test_one_class_test_set_has_no_floor(capsys):
 def test_missing_labels_are_named():
     with pytest.raises(MissingData, match=r"labels are in the raw data only.*EchoNet-Dynamic was not found"):
         task_floors(catalog.task("echonet_dynamic/ef"))
+
+
+def test_task_without_its_metric_is_left_out(capsys, monkeypatch):
+    here = list_metrics()
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: [one for one in here if one != "mae"])
+    assert main(["floors", "tmed2/as", "camus/ef"]) == 0
+    told = capsys.readouterr().out
+    assert "44.13 %" in told and "camus/ef needs mae, not among the metrics here" in told
 
 
 def test_floors_of_masks_are_beside_their_scores():

@@ -69,6 +69,14 @@ def test_closed_forms_of_a_binary_task(capsys):
     assert size(found, "95 % interval") == pytest.approx(4 * size(wide, "95 % interval"), rel=0.02)
 
 
+def test_metric_that_is_gone_is_named(capsys, monkeypatch):
+    here = list_metrics()
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: [one for one in here if one != "f1_macro"])
+    assert main(["plan", "--task", "ptb_xl/cd", "--margin", "0.03"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "ptb_xl/cd needs f1_macro, not among the metrics here. Give another number with --metric." in told
+
+
 def test_largest_number_is_that_of_the_table_above(capsys):
     assert main(["plan", "--task", "ptb_xl/cd", "--margin", "0.03", "--prevalence", "0.2", "--score", "0.7"]) == 0
     said = capsys.readouterr().out
