@@ -11,7 +11,7 @@ from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.io import files_below, read_file
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.consistency import check_consistency
-from cardiobench.results.formatting import tell_apart
+from cardiobench.results.formatting import RUN_BY, tell_apart
 from cardiobench.results.paths import PATTERN, predictions_path
 from cardiobench.results.record import LONGEST, EditedResult, OtherSchema
 from cardiobench.results.score_result import ScoreResult
@@ -22,9 +22,6 @@ from cardiobench.results.versions import (
     unknown_coverage,
     version_key,
 )
-
-RUN_BY = " (run by "
-"""Separator between model and account in the names of submitted results; no model id contains it."""
 
 
 def model_id(name: str) -> str:
@@ -371,12 +368,17 @@ def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
 
 
 def _newest(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
-    """Keep the newest result of each model or file, task, protocol, profile, preprocessing and account."""
+    """Keep the newest result of each model or file, task, protocol, profile, preprocessing and account.
+
+    A local model is its content, which the revision states, whatever the name of its folder.
+    """
     groups: dict[str, list[ResultEntry]] = {}
     for entry in entries:
         result = entry.result
         seed, origin = dict(result.options).get("seed"), result.stamp.get("origin")
-        facts = (entry.pushed_by, result.task, result.label, result.profile, dict(result.model), seed, origin)
+        local = result.model.get("local")
+        model = {key: value for key, value in result.model.items() if not (local and key in ("name", "loaded_by"))}
+        facts = (entry.pushed_by, result.task, result.label, result.profile, model, seed, origin)
         groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
     kept, problems = [], []
     for runs in groups.values():

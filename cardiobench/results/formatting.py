@@ -27,6 +27,9 @@ ELSEWHERE = "Predictions and embeddings from elsewhere are ranked separately and
 REUSED = "computed by somebody else"
 """Mark of results taken from a dataset of results; its flag names the owner."""
 
+RUN_BY = " (run by "
+"""Separator between model and account in the names of submitted results; no model id contains it."""
+
 OWN_DATA = "own data"
 """Flag of results on private data of the user."""
 
@@ -345,20 +348,33 @@ def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
 
 
 def tell_apart(results: Sequence[ScoreResult]) -> list[ScoreResult]:
-    """Return the results with the revision added to the names that different local models share."""
-    revisions: dict[str, set[str]] = {}
-    for one in results:
+    """Return the results with one name for each local model: that of its newest result.
+
+    A local model is its content, which the revision states; folders of the same content are one model. The revision is
+    added to a name that different local models share.
+    """
+    newest: dict[tuple[str, str], str] = {}
+    for one in sorted(results, key=lambda one: (str(one.stamp.get("date", "")), str(one.model["name"]))):
         if one.model.get("local"):
-            revisions.setdefault(str(one.model["name"]), set()).add(_short_revision(one))
-    shared = {name for name, found in revisions.items() if len(found) > 1}
+            newest[_content(one)] = str(one.model["name"])
+    count = Counter(newest.values())
 
     def renamed(result: ScoreResult) -> ScoreResult:
-        name = str(result.model["name"])
-        if name not in shared or not result.model.get("local"):
+        if not result.model.get("local"):
             return result
-        return replace(result, model={**result.model, "name": f"{name}@{_short_revision(result)}"})
+        name = newest[_content(result)]
+        return _with_model_name(result, name if count[name] == 1 else f"{name}@{_short_revision(result)}")
 
     return [renamed(result) for result in results]
+
+
+def _content(result: ScoreResult) -> tuple[str, str]:
+    """Return the revision of a local model, and the account that submitted the result."""
+    return str(result.model.get("revision")), str(result.model["name"]).partition(RUN_BY)[2]
+
+
+def _with_model_name(result: ScoreResult, name: str) -> ScoreResult:
+    return result if name == result.model["name"] else replace(result, model={**result.model, "name": name})
 
 
 def _short_revision(result: ScoreResult) -> str:

@@ -143,6 +143,20 @@ def test_page_needs_nothing_but_results(tmp_path):
     assert "<svg" in vector.read_text() and f"(figures/{vector.name})" in page.read_text()
 
 
+def test_folders_of_the_same_content_have_the_name_of_the_newest_result():
+    def of(name, date, revision="a" * 12, **facts):
+        one = result(model=name, **facts)
+        return dataclasses.replace(
+            one, model={**one.model, "revision": revision, "local": True}, stamp={**one.stamp, "date": date}
+        )
+
+    copies = [of("copy", "2026-01-02"), of("net", "2026-01-01", task="camus/view"), of("other", "2026-01-03", "b" * 12)]
+    assert [one.model["name"] for one in tables.tell_apart(copies)] == ["copy", "copy", "other"]
+    # Folders of two accounts have a name each, although their content is the same.
+    submitted = [of("copy (run by a)", "2026-01-02"), of("net (run by b)", "2026-01-01")]
+    assert tables.tell_apart(submitted) == submitted
+
+
 def test_local_models_of_one_name_are_told_apart_in_tables_and_warnings():
     one, other = (
         result(model="net", warnings=("it is dark",)) if not revision else result(model="net", warnings=(revision,))

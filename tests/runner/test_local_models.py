@@ -73,6 +73,11 @@ def test_renamed_copy_is_not_encoded_again(evaluate, tmp_path):
     assert sorted((tmp_path / "cache" / "embeddings").glob("*/*/*/*")) == stores
     (store,) = find_stores(tmp_path / "cache")
     assert store.model == "net" and not store.problems() and len(store.stamps())
+    # The tables of all results show one model, too, under the name of the last run.
+    found = collect([tmp_path / "results"])
+    assert [one.result.model["name"] for one in found.entries] == ["my__copy"]
+    (older,) = found.problems
+    assert older.kind == "older run" and "my__copy" in older.message
 
 
 def test_folders_with_the_same_content_are_one_model(evaluate, tmp_path, capsys):
