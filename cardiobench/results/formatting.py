@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cardiobench.core.errors import first_n
 from cardiobench.metrics.number import Number
@@ -375,6 +375,31 @@ def _content(result: ScoreResult) -> tuple[str, str]:
 
 def _with_model_name(result: ScoreResult, name: str) -> ScoreResult:
     return result if name == result.model["name"] else replace(result, model={**result.model, "name": name})
+
+
+def model_labels(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of models, with the revision, pooling, variant or precision in which those of one name differ.
+
+    Args:
+        models: Facts of models, as in records.
+    """
+    by_name: dict[str, list[dict[str, str]]] = {}
+    told = [_settings(model) for model in models]
+    for model, settings in zip(models, told, strict=True):
+        by_name.setdefault(str(model["name"]), []).append(settings)
+    labels = []
+    for model, settings in zip(models, told, strict=True):
+        same = by_name[name := str(model["name"])]
+        differing = [value for key, value in settings.items() if len({one[key] for one in same}) > 1]
+        labels.append(" ".join(filter(None, (name, *differing))))
+    return labels
+
+
+def _settings(model: Mapping[str, Any]) -> dict[str, str]:
+    steps = model.get("preprocessing") or {}
+    pooling, others = model.get("token_pooling"), {key: steps.get(key) for key in ("variant", "precision")}
+    values = {"revision": str(model.get("revision") or "")[:7], "pooling": pooling, **others}
+    return {key: str(value or "") for key, value in values.items()}
 
 
 def _short_revision(result: ScoreResult) -> str:

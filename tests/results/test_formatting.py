@@ -157,6 +157,15 @@ def test_folders_of_the_same_content_have_the_name_of_the_newest_result():
     assert tables.tell_apart(submitted) == submitted
 
 
+def test_models_of_one_name_are_labelled_by_what_differs():
+    one = {"name": "a", "revision": "1" * 40, "token_pooling": "mean", "preprocessing": {"variant": "paper"}}
+    labels = tables.model_labels
+    assert labels([one, {**one, "revision": "2" * 40}, {"name": "b"}]) == ["a 1111111", "a 2222222", "b"]
+    assert labels([one, {**one, "token_pooling": "max"}]) == ["a mean", "a max"]
+    assert labels([one, {**one, "preprocessing": {}}]) == ["a paper", "a"]
+    assert labels([one, one]) == ["a", "a"] and labels([{"name": "a"}, {"name": "b"}]) == ["a", "b"]
+
+
 def test_local_models_of_one_name_are_told_apart_in_tables_and_warnings():
     one, other = (
         result(model="net", warnings=("it is dark",)) if not revision else result(model="net", warnings=(revision,))

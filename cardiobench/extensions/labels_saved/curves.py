@@ -9,6 +9,7 @@ import pandas as pd
 
 from cardiobench.extensions.labels_saved.savings import Curve, Saving, saving
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.formatting import model_labels
 from cardiobench.scoring.pairs import correct
 
 
@@ -44,9 +45,10 @@ class CurveSet:
 def curves_of(records: Sequence[AnalysisResult]) -> CurveSet:
     """Return the curves of one task's records."""
     tables, found = {}, []
-    for record in records:
+    models = model_labels([record.models[0] for record in records])
+    for record, model in zip(records, models, strict=True):
         for learner, rows in record.tables["curve"].groupby("learner", sort=False):
-            name = f"{record.models[0]['name']}, {learner}"
+            name = f"{model}, {learner}"
             tables[name] = rows
             found.append(_curve(name, str(learner), rows, record))
     several = [one for one in found if len(one.patients) > 1]

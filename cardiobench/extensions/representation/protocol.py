@@ -22,6 +22,7 @@ from cardiobench.protocols.options import Folds
 from cardiobench.protocols.sample import MIN_PER_CLASS, BalancedSample, draw
 from cardiobench.protocols.subjects import class_tasks_by_label
 from cardiobench.results.analysis_result import point_estimate
+from cardiobench.results.formatting import model_labels
 from cardiobench.results.score_result import Estimate
 from cardiobench.stats.bootstrap import percentile_interval
 from cardiobench.stats.information import p_value
@@ -115,7 +116,7 @@ class Representation(AnalysisProtocol):
         """Return linear CKA and canonical correlation of all pairs of models on shared records, by dataset and overall."""
         least = MIN_PER_CLASS if len(analyses[0].tasks) > 1 else MIN_ON_MAP
         samples = [draw(analysis, self.records, least=least) for analysis in analyses]
-        names = similarity.names_of([analysis.model for analysis in analyses])
+        names = model_labels([analysis.model for analysis in analyses])
         table = similarity.similarity(list(zip(names, samples, strict=True)))
         values = {}
         for (one, other), part in table.groupby(["model", "other"], sort=False):

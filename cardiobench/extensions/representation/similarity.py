@@ -1,8 +1,7 @@
 """Compare embeddings of the same records by linear CKA and canonical correlation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -69,11 +68,3 @@ def canonical_correlation(one: np.ndarray, other: np.ndarray) -> float:
     left, right = (PCA(count, svd_solver="full").fit_transform(part.astype(np.float64)) for part in (one, other))
     pairs = zip(*(part.T for part in CCA(count, max_iter=5000).fit_transform(left, right)), strict=True)
     return float(np.mean([min(abs(np.corrcoef(x, y)[0, 1]), 1.0) for x, y in pairs]))
-
-
-def names_of(models: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return model names, with token pooling or revision if a name occurs twice."""
-    names = [model["name"] for model in models]
-    if len(set(names)) < len(names):
-        names = [f"{model['name']} {model.get('token_pooling') or model['revision'][:7]}" for model in models]
-    return names

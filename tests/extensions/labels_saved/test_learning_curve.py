@@ -185,6 +185,16 @@ def test_scores_and_patients_needed_follow_from_the_points_of_the_curves(clouds)
     assert not np.allclose(shown["lab/a"], shown["lab/b"]), "another learner has other points"
 
 
+def test_two_revisions_of_a_model_have_a_curve_each(clouds):
+    first, second = record(clouds, "lab/a"), record(clouds, "lab/a")
+    second = replace(second, models=({"name": "lab/a", "revision": "2" * 40},))
+    first = replace(first, models=({"name": "lab/a", "revision": "1" * 40},))
+    learner = first.tables["curve"]["learner"].iloc[0]
+    found = curves_of([first, second])
+    assert [*found.tables] == [f"lab/a 1111111, {learner}", f"lab/a 2222222, {learner}"]
+    assert [*curves_of([first, replace(second, models=first.models)]).tables] == [f"lab/a, {learner}"]
+
+
 def test_patients_needed_are_read_from_the_points():
     """Interpolate the drawn points by hand, on the axis of patients, which is logarithmic."""
 

@@ -363,14 +363,3 @@ def test_maps_of_one_pathology_need_few_records(profile, monkeypatch):
     per_class = min(np.bincount(labels[split == "test"] if profile == "paper" else labels))
     assert per_class < 15 and len(shown) == settings * 2 * per_class
     assert profile == "default" or set(shown["setting"]) == {"30 neighbours, distance 0.1"}
-
-
-def test_one_model_with_two_poolings_has_two_names():
-    from cardiobench.extensions.representation.similarity import names_of
-
-    models = [
-        {"name": "a", "token_pooling": "max", "revision": "1"},
-        {"name": "a", "token_pooling": "", "revision": "12345678"},
-    ]
-    assert names_of(models) == ["a max", "a 1234567"]
-    assert names_of([{"name": "a"}, {"name": "b"}]) == ["a", "b"]
