@@ -220,7 +220,7 @@ def _one_each(stores: Sequence[CachedStore]) -> list[CachedStore]:
         )
     models = sorted({one.model for one in plain})
     if len(models) > 1:
-        raise BadConfig(f"embeddings of {len(models)} models: {first_n(models)}. Choose one with --model.")
+        raise BadConfig(f"there are embeddings of {len(models)} models: {first_n(models)}. Choose one with --model.")
     several = [name for name, count in Counter(one.dataset for one in plain).items() if count > 1]
     if several:
         keys = ", ".join(f"{one.key} (of {_day(one)})" for one in plain if one.dataset == several[0])

@@ -145,7 +145,7 @@ class Rules:
 
     @property
     def seen_in_pretraining(self) -> bool | None:
-        """Whether the model saw the dataset, according to its card or else to the submitter."""
+        """Whether the model saw the dataset, according to its card, or, without a card, to the submitter."""
         return self.card.saw(self.task.dataset) if self.card else self.claimed.seen_in_pretraining
 
     def references(self, dataset: OpenDataset) -> pd.DataFrame:

@@ -73,9 +73,11 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
     width = {"class": of_classes, "labels": len(task.classes)}.get(task.rules.answer)
     expected = (width,) if width else ()
     if outputs.shape[1:] != expected or not np.isfinite(outputs).all():
+        found = f"shape {outputs.shape}" if outputs.shape[1:] != expected else "numbers that are not finite"
+        shape = f"(n, {width})" if width else "(n,)"
         raise BadModel(
-            f"the heads of {model} gave shape {outputs.shape} for {task.name}; expected (n, {', '.join(map(str, expected))}), "
-            "or numbers that are not finite. Correct predict_native of its adapter."
+            f"the heads of {model} gave {found} for {task.name}; expected finite numbers of shape {shape}. "
+            "Correct predict_native of its adapter."
         )
     if task.rules.answer == "number":
         return outputs

@@ -70,9 +70,16 @@ def test_tasks_without_a_head_give_a_reason():
         NativePrediction().predict(data, blind, "")
 
 
-@pytest.mark.parametrize("answer", [np.array([1.2]), np.array([[0.5, 0.5]]), np.array([np.nan])])
-def test_invalid_predictions_are_refused(answer, monkeypatch):
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (np.array([1.2]), r"toy gave numbers outside \[0, 1\]"),
+        (np.array([[0.5, 0.5]]), r"toy gave shape \(1, 2\) for .*; expected finite numbers of shape \(n,\)\. Correct"),
+        (np.array([np.nan]), "toy gave numbers that are not finite"),
+    ],
+)
+def test_invalid_predictions_are_refused(answer, said, monkeypatch):
     monkeypatch.setattr(Heads, "predict_native", lambda self, target, units: answer)
     data = task_data(BINARY, [[1.0, 0]], ["yes"], ["test"])
-    with pytest.raises(BadModel, match="toy"):
+    with pytest.raises(BadModel, match=said):
         NativePrediction().predict(data, Heads(), "")

@@ -485,7 +485,13 @@ class _Adoption:
     def _settings_of(
         self, formats: tuple[str, ...], ids: str | None, here: Sequence[tuple[str, str | None]]
     ) -> tuple[DeclaredRecordings, frozenset[str]]:
-        """Return recording settings as `_settings`, given formats, name of the HDF5 dataset of ids, and files with records."""
+        """Return recording settings as `_settings`.
+
+        Args:
+            formats: Formats of the files.
+            ids: Name of the HDF5 dataset of ids; None for none.
+            here: Files, each with the id of a record in it or None.
+        """
         assert self.folder is not None
         answers = self.answers
         stated = DeclaredRecordings(

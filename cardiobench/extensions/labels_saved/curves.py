@@ -83,7 +83,7 @@ def decide_savings(several: Sequence[CurveSet]) -> tuple[list[list[Saving]], int
 
 
 def savings_table(savings: Sequence[Saving]) -> pd.DataFrame:
-    """Return one row per pair of curves, with the patients needed to match the other's full-data score."""
+    """Return one row per pair of curves: how many patients one needs for the score that the other has with all of them."""
     return pd.DataFrame([
         {
             "learner": one.name,

@@ -24,7 +24,7 @@ def check(config: RunConfig, value: str) -> None:
         BadConfig: A value was given.
     """
     if value:
-        raise BadConfig(f"--condition own_views takes no value, got '{value}'. Leave it out.")
+        raise BadConfig(f"--condition own_views takes no value. Leave out '{value}'.")
 
 
 def applies(task: Task, value: str) -> bool:

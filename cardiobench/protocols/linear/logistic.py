@@ -96,7 +96,8 @@ def fold_logistic_path(
     classes = max(int(labels.max()) + 1, 2) if classes is None else classes
     if features.shape[0] != len(labels) or counts.shape[1:] != labels.shape or (penalties <= 0).any():
         raise ValueError(
-            f"features {features.shape}, labels {labels.shape}, folds {counts.shape}, penalties {penalties}"
+            f"features have shape {features.shape}, labels {labels.shape} and folds {counts.shape}; give (n, d), (n,) and "
+            f"(folds, n), and penalties above 0, not {penalties}."
         )
     problem = _FoldProblems.of(
         np.asarray(features, dtype=np.float64), labels, counts, class_weight, classes, standardise

@@ -85,7 +85,10 @@ class Places(nn.Module):
 
 
 def turned(parts: torch.Tensor, rotation: Rotation) -> torch.Tensor:
-    """Rotate the queries or keys of the patches, the last of (N, heads, T, head_dim), by their positions."""
+    """Apply the rotary position embedding to the queries or keys of the patches, which are the last tokens.
+
+    Takes and returns (N, heads, T, head_dim).
+    """
     sine, cosine = rotation
     rest, patches = parts.split([parts.shape[2] - len(sine), len(sine)], dim=2)
     low, high = patches.chunk(2, dim=-1)
