@@ -9,6 +9,8 @@ from cardiobench.cli.commands import demo
 from cardiobench.cli.main import main
 from cardiobench.core.console import Console
 from cardiobench.data import catalog
+from cardiobench.report.plots.draw import ReportFigures
+from cardiobench.results.paths import result_path
 from cardiobench.results.printing import PrintedTable
 from tests.hub.results import result
 
@@ -52,6 +54,15 @@ def test_what_needs_a_removed_folder_is_left_out(tmp_path, monkeypatch, capsys):
     assert "A task is left out: why" in printed and "phantom_echo" not in printed and "phantom_ecg/cd" in printed
     assert "An example is left out: no task 'gone/cd'." in printed and "before" not in printed
     assert printed.index("Another example.") < printed.index("$ cardiobench eval --model")
+
+
+def test_markdown_page_of_the_run_is_not_written_again(tmp_path, monkeypatch, capsys):
+    result().save(result_path(tmp_path / "org__a" / "r1", "probe", "tmed2/as"))
+    monkeypatch.setattr("cardiobench.runner.hooks.run_hooks", list)
+    monkeypatch.setattr("cardiobench.report.page.write.draw_report", lambda *shown, **settings: ReportFigures())
+    monkeypatch.setattr(demo, "run_quietly", lambda line, folder, console: 0)
+    assert main(["demo", "--output-dir", str(tmp_path)]) == 0
+    assert sorted(path.name for path in tmp_path.glob("report.*")) == ["report.html"]
 
 
 def test_table_shows_patient_results_and_the_best_generated_ones():

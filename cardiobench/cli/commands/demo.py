@@ -74,7 +74,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return code
     from cardiobench.report.page.write import write_report
 
-    collection, (page, *_) = write_report([folder], folder, examples=())
+    collection, (page, *_) = write_report([folder], folder, markdown=False, examples=())
     if not arguments.verbose:
         console.table("results", formatting.COLUMNS, [formatting.row(one) for one in select_rows(collection.results)])
         console.print(

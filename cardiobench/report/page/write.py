@@ -17,6 +17,7 @@ def write_report(
     out: Path,
     *,
     png: bool = False,
+    markdown: bool = True,
     examples: Sequence[str] | None = None,
     data_dir: Path | None = None,
     leads: Sequence[str] = (),
@@ -29,6 +30,7 @@ def write_report(
         folders: Folders of results.
         out: Output folder.
         png: Whether to save figures as PNG as well.
+        markdown: Whether to write the Markdown version, which each run writes itself.
         examples: Tasks whose worst examples are shown with recordings; empty for all with local data, None for none.
             Examples stay on this machine.
         data_dir: Folder with raw data of these recordings.
@@ -61,6 +63,6 @@ def write_report(
         pages, problems = write_examples(collection, out, examples, data_dir, leads)
         figures.problems += problems
     page = write_html(collection, out, figures=figures, examples=pages)
-    markdown = write_markdown(collection, out, figures=figures)
+    written = write_markdown(collection, out, figures=figures) if markdown else []
     example_pages = [out / unquote(address) for links in pages.values() for _, address in links]
-    return collection, [page, *markdown, *example_pages, *figures.files]
+    return collection, [page, *written, *example_pages, *figures.files]
