@@ -115,10 +115,14 @@ class RefitAnswers:
 
     def tables(self, task: Task) -> Iterator[pd.DataFrame]:
         """Yield the answers of each refit: id and the columns of answers of the task."""
-        for number in range(self.count):
-            columns = {name: values[:, number] for name, values in self.columns.items()}
-            answers = pd.DataFrame({"id": self.ids, **columns})
-            yield pd.concat([answers[["id"]], task.rules.complete_answers(answers, task)], axis=1)
+        if not self.count:
+            return
+        # One table for all refits, because the time of small tables hardly depends on their number of rows.
+        columns = {name: values.T.ravel() for name, values in self.columns.items()}
+        answers = pd.DataFrame({"id": np.tile(self.ids, self.count), **columns})
+        every = pd.concat([answers[["id"]], task.rules.complete_answers(answers, task)], axis=1)
+        for start in range(0, len(every), max(len(self.ids), 1)):
+            yield every.iloc[start : start + len(self.ids)]
 
 
 def refit_columns(task: Task) -> list[str]:
