@@ -54,7 +54,7 @@ def rare_failures(repetitions: int) -> Iterator[Guarantee]:
             yield _covered(
                 name, metric, metric.primary, target, people, repetitions, lambda g, n, law=law: _near(g, n, law)
             )
-    share = Number("within", "higher", (0, 1), unit="fraction", interval="wilson")
+    share = Number("within", "higher", (0, 1), unit="fraction", interval="share")
     for wanted in (0.95, 0.7, 0.98):
         for people in (12, 30, 50, 200):
             yield _covered(

@@ -19,6 +19,8 @@ from cardiobench.tasks.unit_means import mean_metric
 
 LEAST, MOST = 92.0, 99.0
 """Smallest and largest guaranteed coverage in %."""
+FEW_DECIDE = 80.0
+"""Guaranteed coverage in % of a share that depends on a few patients whose rows are all right or all wrong."""
 
 
 def exact(name: str, held: list[bool], least: float = LEAST, most: float = MOST) -> Iterator[Guarantee]:
@@ -34,6 +36,7 @@ def of_subsets(repetitions: int) -> Iterator[Guarantee]:
     print("\n| interval | coverage in %, exact 95 % interval | repetitions with an interval |\n|---|---|---|")
     yield from shares_of_unequal_patients(repetitions)
     yield from extreme_shares(repetitions)
+    yield from rates_of_two_classes(repetitions)
     yield from label_means(repetitions)
     yield from task_means(repetitions)
     yield from bias_with_gross_errors(repetitions)
@@ -105,6 +108,38 @@ def extreme_shares(repetitions: int) -> Iterator[Guarantee]:
                 one = found["within_5_points"]
                 held.append(one.low <= share <= one.high)
             yield from exact(f"a share of {share}, {people} patients", held, most=100)
+
+
+def rates_of_two_classes(repetitions: int) -> Iterator[Guarantee]:
+    """Simulate sensitivity and specificity near 1, for patients whose rows agree not at all, partly or completely.
+
+    Exact intervals of few patients hold a share near 1 nearly always, so there is no upper limit. If a few of many
+    patients have most of the rows, and all of them right, their possible errors show in no other patient.
+    """
+    metric, both = load_metric("classification_report"), np.ones(2, dtype=bool)
+    for rows, draw in {"one row": lambda g, n: np.ones(n, dtype=int), **{k: v for k, (_, v) in SIZES.items()}}.items():
+        for alike in (0.0,) if rows == "one row" else (0.0, 0.3, 1.0):
+            for people in (20, 50, 100, 300):
+                for rate in (0.9, 0.95, 0.98, 0.997):
+                    held: dict[str, list[bool]] = {"sensitivity": [], "specificity": []}
+                    for seed in range(repetitions):
+                        rng = np.random.default_rng([15, people, seed])
+                        who = np.repeat(np.arange(2 * people), draw(rng, 2 * people))
+                        own = np.full(2 * people, rate)
+                        if alike == 1:
+                            own = (rng.random(2 * people) < rate).astype(np.float64)
+                        elif alike > 0:
+                            scale = (1 - alike) / alike
+                            own = rng.beta(rate * scale, (1 - rate) * scale, 2 * people)
+                        right, truth = rng.random(len(who)) < own[who], who % 2
+                        sample = ScoringInput(truth, np.where(right, truth, 1 - truth))
+                        found = estimate_metric(metric, Sampler(sample, Clusters.of(who), both), list(held))
+                        for key, hits in held.items():
+                            hits.append(found[key].low <= rate <= found[key].high)
+                    name = f"{rate}, {people} patients of the class, {rows}, correlation {alike:g}"
+                    least = FEW_DECIDE if alike == 1 and rows.startswith("Pareto") and people == 300 else LEAST
+                    for key, hits in held.items():
+                        yield from exact(f"a {key} of {name}", hits, least, 100)
 
 
 def label_means(repetitions: int) -> Iterator[Guarantee]:

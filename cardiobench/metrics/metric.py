@@ -82,7 +82,7 @@ class Metric:
 
     def of_counts(self, key: str) -> bool:
         """Return whether a number depends only on the confusion table."""
-        return self.numbers[key].method == "smoothed" and self.from_tables is not None
+        return self.numbers[key].method in ("smoothed", "share") and self.from_tables is not None
 
     def inputs(self, sample: ScoringInput) -> dict[str, Any]:
         """Return the arguments of this metric for a sample."""

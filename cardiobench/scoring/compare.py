@@ -419,7 +419,7 @@ def paired_difference(
             moves = moves_of_shares(one, other, metric.numbers[key].method_detail)
         return label_difference(first, second, clusters, moves)
     observed = float(metric.value(first)[key] - metric.value(second)[key])
-    if metric.from_tables is not None and classes and metric.numbers[key].method == "smoothed":
+    if metric.from_tables is not None and classes and metric.of_counts(key):
         present = np.bincount(first.y_true, minlength=classes) > 0
         moved = row_influence(metric.from_tables, key, first, present)
         moved = moved - row_influence(metric.from_tables, key, second, present)

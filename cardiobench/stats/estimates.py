@@ -41,7 +41,7 @@ SCALES: Mapping[str, Scale] = {
 METHODS: Mapping[str, str] = {
     "smoothed": "smoothed patient bootstrap: one made-up patient per class, with half of the answers right",
     "newcombe": "Newcombe's method 5 with class sizes divided by the patients' design effect",
-    "wilson": "Wilson's interval with the effective number of patients from the standard error",
+    "share": "exact interval (Clopper and Pearson) with the effective number of rows of the patients",
     "average_precision": "Wilson's interval, from 50 patients with the finding",
     "t": "Student's t over patients",
     "log_t": "Student's t over patients on the log scale",
@@ -167,7 +167,7 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
     for key in wanted:
         number, given = metric.numbers[key], intervals.get(key, NONE)
         interval, reason = (NONE, given) if isinstance(given, str) else (given, "")
-        if sampler.one_class and number.method == "smoothed" and not number.one_class:
+        if sampler.one_class and metric.of_counts(key) and not number.one_class:
             values[key], interval, reason = np.nan, NONE, ONE_CLASS
         elif np.isnan(values[key]):
             interval, reason = NONE, "undefined for these rows"
@@ -302,7 +302,7 @@ def _of_influence(metric: Metric, values: Mapping[str, float], keys: Sequence[st
         if method == "average_precision":
             found[key] = average_precision_interval(values[key], influence[key], rows, clusters)
             continue
-        if method == "wilson":
+        if method == "share":
             found[key] = share_of_rows(values[key], influence[key], rows, clusters)
             continue
         interval = t_interval(values[key], se, clusters.count, SCALES[method])
@@ -310,6 +310,12 @@ def _of_influence(metric: Metric, values: Mapping[str, float], keys: Sequence[st
             interval = _with_worst(metric.numbers[key], values[key], worst[key], interval, clusters.count)
         found[key] = _stretched(metric, key, values, interval, stretch_of_mean(influence[key], clusters))
     return found
+
+
+def _of_share(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
+    """Compute the interval of a share of rows; a mean over three or more classes has that of its confusion table."""
+    mean = metric.from_tables is not None and sampler.classes > 2
+    return (_smoothed if mean else _of_influence)(metric, values, keys, sampler)
 
 
 def _with_worst(number: Number, mean: float, worst: float, interval: Interval, patients: int) -> Interval:
@@ -394,6 +400,6 @@ _METHODS: Mapping[str, Callable[[Metric, Mapping[str, float], Sequence[str], Sam
     "average_precision": _of_precision,
     "class_mean": _class_mean,
     "percentile": _percentile,
-    "wilson": _of_influence,
+    "share": _of_share,
     **dict.fromkeys(SCALES, _of_influence),
 }

@@ -8,14 +8,14 @@ from cardiobench.metrics.number import Number
 from cardiobench.results.score_result import Estimate
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.intervals import wilson_interval
+from cardiobench.stats.intervals import exact_ends
 
-FAILED = Number("failed", "lower", (0.0, 1.0), unit="fraction", interval="wilson")
+FAILED = Number("failed", "lower", (0.0, 1.0), unit="fraction", interval="share")
 """Share of patients whose mean error exceeds the limit `Number.failed` of the ranking number."""
 
 
 def share_failed(values: np.ndarray, clusters: Clusters, number: Number, label_unit: str) -> Estimate | None:
-    """Compute the share of patients with failed answers, with Wilson's interval; None if there is no limit.
+    """Compute the share of patients with failed answers, with its exact interval; None if there is no limit.
 
     Args:
         values: Error or overlap of each row, (n,).
@@ -28,7 +28,8 @@ def share_failed(values: np.ndarray, clusters: Clusters, number: Number, label_u
         return None
     means = clusters.sum(values) / clusters.rows
     share = float(np.mean(means < limit if number.higher_is_better else means > limit))
-    low, high, se = wilson_interval(share, math.sqrt(share * (1 - share) / clusters.count), clusters.count)
+    low, high = exact_ends(share, clusters.count)
+    se = math.sqrt(share * (1 - share) / clusters.count)
     return Estimate(share, low, high, len(values), clusters.count, se=se, method=FAILED.method)
 
 

@@ -160,27 +160,25 @@ def t_interval(score: float, se: float, patients: int, scale: Scale = "identity"
     return Interval(float(low), float(high), float(se))
 
 
-def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL) -> Interval:
-    """Compute Wilson's interval of a share with the effective number of patients from its standard error.
+def wilson_ends(share: float, size: float, level: float = LEVEL) -> tuple[float, float]:
+    """Compute Wilson's interval of a share.
 
     Above .9 the upper end, and below .1 the lower end, is the exact one of Clopper and Pearson if it is farther away:
     after a single error Wilson's interval would leave out shares that are common.
 
     Args:
-        score: Score in [0, 1].
-        se: Standard error over patients; sqrt(score (1 - score) / n) if n patients have one row each.
-        patients: Number of patients, the upper limit of the effective sample size, which is used if `se` is 0.
+        share: Share in [0, 1].
+        size: Number of patients, or their effective number.
         level: Confidence level of the interval.
     """
-    size = min(patients, score * (1 - score) / se**2) if se > 0 else patients
     z = scipy.stats.norm.ppf((1 + level) / 2)
-    centre, reach = score + z**2 / (2 * size), z * np.sqrt(score * (1 - score) / size + z**2 / (4 * size**2))
+    centre, reach = share + z**2 / (2 * size), z * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
     low, high = (centre + np.array([-reach, reach])) / (1 + z**2 / size)
-    if EXTREME < score < 1:
-        high = max(high, exact_ends(score, size, level)[1])
-    elif 0 < score < 1 - EXTREME:
-        low = min(low, exact_ends(score, size, level)[0])
-    return Interval(float(max(low, 0)), float(min(high, 1)), float(se))
+    if EXTREME < share < 1:
+        high = max(high, exact_ends(share, size, level)[1])
+    elif 0 < share < 1 - EXTREME:
+        low = min(low, exact_ends(share, size, level)[0])
+    return float(max(low, 0)), float(min(high, 1))
 
 
 def exact_ends(share: float, size: float, level: float = LEVEL) -> tuple[float, float]:

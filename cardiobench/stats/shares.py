@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from cardiobench.stats.areas import share_of_rows
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.intervals import Interval, mean_interval
+from cardiobench.stats.intervals import Interval, mean_interval, wilson_ends
 
 JACCARD = "jaccard"
 """Scale 2 s / (1 + s), which is F1 if the share s is Jaccard's index: true positives among true or predicted
@@ -48,7 +48,7 @@ def mean_of_shares(hits: np.ndarray, rows: np.ndarray, scale: str, clusters: Clu
     """
     shares, influence = shares_of(hits, rows)
     each = [
-        share_of_rows(share, column, taken, clusters)
+        share_of_rows(share, column, taken, clusters, wilson_ends)
         for share, column, taken in zip(shares, influence.T, rows.T, strict=True)
     ]
     lows, highs = (np.array([getattr(one, end) for one in each]) for end in ("low", "high"))

@@ -17,7 +17,7 @@ ROWS = ("references", "predictions", "importances")
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "smoothed": ("from_tables",),
     "newcombe": ("influence", "support"),
-    "wilson": ("influence",),
+    "share": ("influence",),
     "average_precision": ("influence", "support"),
     **dict.fromkeys(SCALES, ("influence",)),
 }

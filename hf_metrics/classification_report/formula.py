@@ -11,8 +11,8 @@ NUMBERS = {
     "accuracy": {**_FURTHER, "one_class": True},
     "balanced_accuracy": _FURTHER,
     "mcc": {"better": "higher", "range": (-1, 1), "interval": "smoothed", "shown": "no"},
-    "sensitivity": {**_SHARE, "interval": "smoothed"},
-    "specificity": {**_SHARE, "interval": "smoothed"},
+    "sensitivity": {**_SHARE, "interval": "share"},
+    "specificity": {**_SHARE, "interval": "share"},
     "ppv": _FURTHER,
     "npv": _FURTHER,
     "auroc": {**_SHARE, "interval": "newcombe"},
@@ -170,19 +170,25 @@ def from_tables(tables, present):
 
 
 def influence(references, predictions, probabilities=None, classes=None):
-    """Compute the derivative of the probability-based metrics with respect to the weight of each row.
+    """Compute the derivative of rates and of probability-based metrics with respect to the weight of each row.
 
     Returns:
-        `auroc`, `auprc`, `brier`, `nll`, (n,) each; NaN where undefined. Empty without probabilities.
+        `sensitivity`, `specificity` and, with probabilities, `auroc`, `auprc`, `brier`, `nll`, (n,) each; NaN where
+        undefined.
     """
-    truth, _, table = _inputs(references, predictions, probabilities, classes)
+    truth, guess, table = _inputs(references, predictions, probabilities, classes)
+    size = _number_of_classes(truth, guess, table, classes)
+    rated = _rated(truth, size)
+    rates = {
+        "sensitivity": [_share_influence(truth == label, guess == label) for label in rated],
+        "specificity": [_share_influence(truth != label, (guess != label) & (guess < size)) for label in rated],
+    }
+    found = {key: _mean_of_defined(np.stack(columns, axis=-1)) for key, columns in rates.items()}
     if table is None:
-        return {}
+        return found
     squares, surprise = _losses(truth, table)
-    auroc, auprc = zip(
-        *(area_influence(table[:, label], truth == label) for label in _rated(truth, table)), strict=True
-    )
-    return {
+    auroc, auprc = zip(*(area_influence(table[:, label], truth == label) for label in rated), strict=True)
+    return found | {
         "auroc": _mean_of_defined(np.stack(auroc, axis=-1)),
         "auprc": _mean_of_defined(np.stack(auprc, axis=-1)),
         "brier": (squares - squares.mean()) / truth.size,
@@ -190,17 +196,24 @@ def influence(references, predictions, probabilities=None, classes=None):
     }
 
 
-def support(references, predictions, probabilities=None, classes=None):
-    """Return the positive rows that limit the average precision.
+def _share_influence(rows, right):
+    """Compute the derivative of the share of right rows with respect to the weight of each row, (n,); NaN without rows."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(rows, right - (right & rows).sum() / rows.sum(), 0) / rows.sum()
 
-    The array is bool (n,); for several classes those of the rarest.
+
+def support(references, predictions, probabilities=None, classes=None):
+    """Return the rows of the class of two that a rate is about, and the positive rows that limit areas under curves.
+
+    The arrays are bool (n,). For several classes, areas are limited by the rarest class, and rates are about all rows.
     """
-    truth, _, table = _inputs(references, predictions, probabilities, classes)
+    truth, guess, table = _inputs(references, predictions, probabilities, classes)
+    if _number_of_classes(truth, guess, table, classes) == 2:
+        positive = truth == 1
+        return {"sensitivity": positive, "specificity": ~positive, "auroc": positive, "auprc": positive}
     sizes = np.bincount(truth)
-    rarest = (
-        1 if table is not None and table.shape[1] == 2 else int(np.argmin(np.where(sizes > 0, sizes, truth.size + 1)))
-    )
-    return {"auroc": truth == rarest, "auprc": truth == rarest}
+    rarest = truth == np.argmin(np.where(sizes > 0, sizes, truth.size + 1))
+    return {"auroc": rarest, "auprc": rarest}
 
 
 def per_class(references, predictions, probabilities, classes=None):
@@ -231,9 +244,16 @@ def floor(references, classes):
     }
 
 
-def _rated(truth, table):
-    """Return the classes whose ranking is scored: class 1 of two, else those that occur."""
-    return [1] if table.shape[1] == 2 else np.unique(truth)
+def _number_of_classes(truth, guess, table, classes):
+    """Return the stated number of classes, else that of the probabilities, else the one that the codes imply."""
+    if classes is not None:
+        return classes
+    return max(2, int(max(truth.max(), guess.max())) + 1 if table is None else table.shape[1])
+
+
+def _rated(truth, classes):
+    """Return the classes that are scored against the rest: class 1 of two, else those that occur."""
+    return [1] if classes == 2 else np.unique(truth)
 
 
 def _losses(truth, table):
@@ -286,20 +306,18 @@ def compute_resamples(references, predictions, weights, probabilities=None, area
     """
     truth, guess, table = _inputs(references, predictions, probabilities, classes)
     weights = np.asarray(weights, dtype=np.float64)
-    if classes is None:
-        classes = answers = max(2, int(max(truth.max(), guess.max())) + 1 if table is None else table.shape[1])
-    else:
-        answers = classes + 1
-    cells = np.zeros((truth.size, classes * answers))
+    size = _number_of_classes(truth, guess, table, classes)
+    answers = size if classes is None else size + 1
+    cells = np.zeros((truth.size, size * answers))
     cells[np.arange(truth.size), truth * answers + np.minimum(guess, answers - 1)] = 1
-    present = np.bincount(truth, minlength=classes) > 0
-    found = from_tables((weights @ cells).reshape(len(weights), classes, answers), present)
+    present = np.bincount(truth, minlength=size) > 0
+    found = from_tables((weights @ cells).reshape(len(weights), size, answers), present)
     if table is None:
         return found | {key: np.full(len(weights), np.nan) for key in OF_PROBABILITIES}
     squares, surprise = _losses(truth, table)
     with np.errstate(invalid="ignore", divide="ignore"):
         n = weights.sum(axis=1)
-        rated = [_areas(table[:, label], truth == label, weights) for label in _rated(truth, table) if areas]
+        rated = [_areas(table[:, label], truth == label, weights) for label in _rated(truth, size) if areas]
         auroc, auprc = zip(*rated, strict=True) if rated else ([np.full(len(n), np.nan)],) * 2
         return found | {
             "auroc": _mean_of_defined(np.stack(auroc, axis=-1)),

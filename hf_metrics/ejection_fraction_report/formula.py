@@ -9,7 +9,7 @@ NEAR = 5
 """Tolerance of `within_5_points`, in percentage points."""
 WITHIN = f"within_{NEAR}_points"
 NUMBERS = {
-    key: {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "wilson"} for key in (*KEYS, WITHIN)
+    key: {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "share"} for key in (*KEYS, WITHIN)
 }
 VERSION = 2
 

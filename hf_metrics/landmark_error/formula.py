@@ -4,7 +4,7 @@ import numpy as np
 
 RADII = (2.0, 5.0, 10.0)
 """Radii in mm of the `within_` shares."""
-_WITHIN = {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "wilson", "by_structure": True}
+_WITHIN = {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "share", "by_structure": True}
 NUMBERS = {
     "landmark_error": {
         "better": "lower",

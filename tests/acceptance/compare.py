@@ -58,7 +58,12 @@ CHANGING = {
     "options.change_from_own_probe.covers": "transfer compares probes over their training patients as well",
     "values.* -> *: change.covers": "transfer compares probes over their training patients as well",
     "options.change_from_own_probe.high": "stretched for unequal patients",
-    "overall.within_*.method": "shares of patients have Wilson's interval",
+    **{
+        f"{part}.{key}*.{name}": "shares of rows have the exact interval, and the standard error from the rows' influence"
+        for part in ("overall", "groups.*.values")
+        for key in ("sensitivity", "specificity", "within_", "failed")
+        for name in ("method", "se")
+    },
     "overall.within_*.reason": "a share of all or of none has a width",
     "verdict.low": "from the interval of the score",
     "verdict.high": "from the interval of the score",

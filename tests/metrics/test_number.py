@@ -24,8 +24,8 @@ def clear():
 def test_directions_are_sufficient():
     old = read_numbers("mine", formula(HIGHER_IS_BETTER=False, INTERVAL="t"))
     assert old == {"mine": Number("mine", "lower", interval="t")}
-    several = formula(HIGHER_IS_BETTER={"a": True, "b": None}, INTERVAL={"a": "wilson"})
-    assert read_numbers("mine", several) == {"a": Number("a", interval="wilson"), "b": Number("b", None)}
+    several = formula(HIGHER_IS_BETTER={"a": True, "b": None}, INTERVAL={"a": "share"})
+    assert read_numbers("mine", several) == {"a": Number("a", interval="share"), "b": Number("b", None)}
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,8 @@ def test_recorded_facts_take_precedence_over_installed_metrics():
         (Estimate(0.97, 0.9, 1.04, 50, 48, method="t"), True),
         (Estimate(0.1, -0.02, 0.2, 50, 48, method="log_t_complement"), True),
         (Estimate(0.1, 0.05, 1.2, 50, 48, method="log_t_complement"), False),
-        (Estimate(0.97, 0.9, 1.04, 50, 48, method="wilson"), False),
-        (Estimate(0.97, 0.9, 1.04, 50, 48, method="wilson", covers="test and training patients"), True),
+        (Estimate(0.97, 0.9, 1.04, 50, 48, method="share"), False),
+        (Estimate(0.97, 0.9, 1.04, 50, 48, method="share", covers="test and training patients"), True),
         (Estimate(1.04, 0.9, 1.1, 50, 48, method="t"), False),
     ],
 )

@@ -7,6 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from cardiobench.metrics.load import list_metrics, load_formula, load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.stats.areas import share_of_rows
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import METHODS, Sampler, estimate_metric
 from cardiobench.stats.information import macro_f1
@@ -22,7 +23,7 @@ from cardiobench.stats.intervals import (
     smoothed_tables,
     standard_error,
     t_interval,
-    wilson_interval,
+    wilson_ends,
 )
 from cardiobench.tasks.unit_means import mean_metric
 
@@ -160,22 +161,81 @@ def test_log_t_and_t_against_scipy():
 
 def test_wilson_against_scipy():
     expected = stats.binomtest(9, 12).proportion_ci(method="wilson")
-    found = wilson_interval(0.75, np.sqrt(0.75 * 0.25 / 12), 12)
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
-    assert wilson_interval(1.0, 0.0, 12).low == pytest.approx(
-        stats.binomtest(12, 12).proportion_ci(method="wilson").low
+    assert wilson_ends(0.75, 12) == pytest.approx((expected.low, expected.high))
+    assert wilson_ends(1.0, 12)[0] == pytest.approx(stats.binomtest(12, 12).proportion_ci(method="wilson").low)
+    wilson, exact = (stats.binomtest(57, 60).proportion_ci(method=method) for method in ("wilson", "exact"))
+    assert wilson_ends(57 / 60, 60) == pytest.approx((wilson.low, exact.high)), "the end near 1 is exact"
+
+
+@pytest.mark.parametrize("hits, people", [(57, 60), (60, 60), (9, 12), (0, 12)])
+def test_rates_with_one_row_per_patient_have_the_exact_interval_of_scipy(hits, people):
+    """Test a sensitivity of an ejection fraction, and sensitivity and specificity of two classes."""
+    exact = stats.binomtest(hits, people).proportion_ci(method="exact")
+    ill, right = np.arange(people + 3) < people, np.arange(people + 3) < hits
+    sample = ScoringInput(np.where(ill, 35.0, 60.0), np.where(right, 30.0, 55.0))
+    rows = Sampler(sample, one_row_each(people + 3), np.zeros(0, bool))
+    found = [estimate_metric(load_metric("ejection_fraction_report"), rows)["sensitivity_le_40"]]
+    for key, label in (("sensitivity", 1), ("specificity", 0)):
+        sample = ScoringInput(np.where(ill, label, 1 - label), np.where(right, label, 1 - label))
+        found.append(
+            estimate_metric(
+                load_metric("classification_report"), Sampler(sample, one_row_each(people + 3), BOTH), [key]
+            )[key]
+        )
+    for one in found:
+        assert (one.value, one.low, one.high) == pytest.approx((hits / people, exact.low, exact.high))
+
+
+def quantile(patients):
+    return stats.t.ppf(0.975, patients - 1)
+
+
+def of_effective(share, size):
+    """Return the quantiles of beta distributions that are the exact interval of `share` times `size` of `size` rows."""
+    return (
+        stats.beta.ppf(0.025, share * size, size - share * size + 1) if share else 0,
+        stats.beta.ppf(0.975, share * size + 1, size - share * size) if share < 1 else 1,
     )
 
 
-@pytest.mark.parametrize("hits, people", [(57, 60), (60, 60), (9, 12)])
-def test_share_of_patients_has_scipy_wilson_interval_with_exact_end(hits, people):
-    truth = np.full(people + 3, 35.0)
-    truth[people:] = 60.0
-    answers = np.where(np.arange(people + 3) < hits, 30.0, 55.0)
-    rows = Sampler(ScoringInput(truth, answers), one_row_each(people + 3), np.zeros(0, bool))
-    found = estimate_metric(load_metric("ejection_fraction_report"), rows)["sensitivity_le_40"]
-    wilson, exact = (stats.binomtest(hits, people).proportion_ci(method=method) for method in ("wilson", "exact"))
-    assert (found.low, found.high) == pytest.approx((wilson.low, exact.high if hits / people > 0.9 else wilson.high))
+def test_design_effect_of_a_rate_by_hand():
+    """Of 20 patients with four rows, three have 4, 2 and 1 errors; a made-up one has four equal rows, a design effect of 4."""
+    right = np.ones((20, 4))
+    right[0], right[1, :2], right[2, 0] = 0, 0, 0
+    answers, who = right.ravel(), np.repeat(np.arange(20), 4)
+    residuals = 4 * 7 / 80 - np.array([4, 2, 1] + [0] * 17)
+    seen = np.sum(residuals**2) / 80**2 / (73 / 80 * 7 / 80 / 80)
+    size = 80 / ((3 * seen + 4) / 4) * (quantile(80) / quantile(20)) ** 2
+    found = share_of_rows(73 / 80, (answers - 73 / 80) / 80, np.ones(80, bool), Clusters.of(who))
+    assert (found.low, found.high) == pytest.approx(of_effective(73 / 80, size))
+    whole = share_of_rows(0.9, np.repeat([0.1, -0.9], [72, 8]) / 80, np.ones(80, bool), Clusters.of(who))
+    expected = of_effective(0.9, 20 * (quantile(80) / quantile(20)) ** 2)
+    assert (whole.low, whole.high) == pytest.approx(expected), "rows of a patient that agree count as one"
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_perfect_and_failed_rates_count_effective_patients(share):
+    who = np.repeat(np.arange(12), [1] * 8 + [2, 3, 5, 12])
+    patients = 30**2 / (8 + 4 + 9 + 25 + 144)
+    size = patients * (quantile(30) / quantile(patients)) ** 2
+    found = share_of_rows(share, np.zeros(33), np.arange(33) < 30, Clusters.of([*who, 12, 12, 13]))
+    assert (found.low, found.high) == pytest.approx(of_effective(share, size))
+
+
+def test_rates_of_independent_rows_count_no_more_than_the_rows():
+    """Every patient has one right and one wrong row, so that patients do not differ at all."""
+    answers = np.arange(40) % 2
+    found = share_of_rows(0.5, (answers - 0.5) / 40, np.ones(40, bool), Clusters.of(np.arange(40) // 2))
+    expected = of_effective(0.5, 40 * (quantile(40) / quantile(20)) ** 2)
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+def test_mean_sensitivity_of_three_classes_is_resampled():
+    rng, truth = np.random.default_rng(0), np.arange(60) % 3
+    sample = ScoringInput(truth, np.where(rng.random(60) < 0.8, truth, (truth + 1) % 3))
+    rows = Sampler(sample, one_row_each(60), np.ones(3, bool))
+    found = estimate_metric(load_metric("classification_report"), rows, ["sensitivity", "balanced_accuracy"])
+    assert found["sensitivity"].low == found["balanced_accuracy"].low < found["sensitivity"].value
 
 
 @pytest.mark.parametrize("hits, people", [(0, 12), (1, 50), (49, 50), (7, 9), (30, 30)])

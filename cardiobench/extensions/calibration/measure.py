@@ -12,11 +12,11 @@ from cardiobench.extensions.calibration.glm import covariance, fit_logistic, log
 from cardiobench.metrics.load import load_formula, load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.estimate import Estimate
+from cardiobench.stats.areas import share_of_rows
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
-from cardiobench.stats.intervals import Interval, standard_error, wilson_interval
-from cardiobench.stats.unequal import stretch_of_mean, stretched
+from cardiobench.stats.intervals import Interval, wilson_ends
 
 MIN_OF_EACH = 20
 """Minimum effective number of patients with the class, and without it, for intervals of slope, intercept and reliability."""
@@ -158,14 +158,14 @@ def _weighted_difference(
     good: np.ndarray, bad: np.ndarray, of_good: float, of_bad: float, clusters: Clusters
 ) -> tuple[float, float, float]:
     """Return `of_good` times a share of all rows minus `of_bad` times another one, with its interval."""
-    shares, moved = [], []
+    shares, moved, every = [], [], np.ones(len(good), dtype=bool)
     for hits in (good, bad):
         share = float(hits.mean())
         influence = (hits - share) / len(hits)
         if clusters.count < MIN_PATIENTS:
             shares.append((share, Interval(np.nan, np.nan, np.nan)))
         else:
-            shares.append((share, _wilson(share, influence, clusters)))
+            shares.append((share, share_of_rows(share, influence, every, clusters, wilson_ends)))
         moved.append(influence)
     (one, of_one), (other, of_other) = shares
     value = of_good * one - of_bad * other
@@ -173,17 +173,6 @@ def _weighted_difference(
     below = _reach(of_good * (one - of_one.low), of_bad * (of_other.high - other), together)
     above = _reach(of_good * (of_one.high - one), of_bad * (other - of_other.low), together)
     return value, value - below, value + above
-
-
-def _wilson(share: float, influence: np.ndarray, clusters: Clusters) -> Interval:
-    """Return Wilson's interval of a share of all rows, widened for unequal patients.
-
-    The effective number of patients may exceed their number if the rows of a patient agree little; a share of 0 or 1
-    counts patients.
-    """
-    plain = standard_error(influence, clusters) * math.sqrt(1 - 1 / clusters.count)
-    wide = wilson_interval(share, plain, len(influence) if plain > 0 else clusters.count)
-    return stretched(wide, share, stretch_of_mean(influence, clusters))
 
 
 def _reach(one: float, other: float, correlation: float) -> float:
