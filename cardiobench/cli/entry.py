@@ -17,6 +17,7 @@ from typing import Any
 from cardiobench.cli.flags import Parser
 from cardiobench.core import plugins
 from cardiobench.core.errors import BadConfig, CardioBenchError, LostWorker, TableWarning
+from cardiobench.core.io import no_folder
 
 logger = logging.getLogger(__name__)
 DISK = {errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENOTDIR, errno.EIO}
@@ -170,6 +171,8 @@ def explain(error: Exception) -> tuple[str, int] | None:
 
 def _os_error(error: OSError) -> tuple[str, int]:
     name = str(error.filename or "")
+    if isinstance(error, (FileExistsError, NotADirectoryError)) and (blocked := no_folder(name)):
+        return f"{type(blocked).__name__}: {blocked}", blocked.exit_code
     if error.errno in NAMES:
         return f"UnknownName: {name[:60]}... ({len(name)} characters): {error.strerror}.", 2
     if error.errno in DISK:

@@ -18,6 +18,7 @@ from cardiobench.core.config import (
 from cardiobench.core.config_file import merge, read_config
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.extensions import contributions
+from cardiobench.core.registry import check_names
 from cardiobench.protocols import shown_protocols
 
 EXAMPLES = """\
@@ -92,6 +93,7 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     """
     flags = given(arguments, RunConfig) | given(arguments, ScoreConfig)
     stored = read_config(arguments.config) if arguments.config else {}
+    check_names(f"setting of {arguments.config}", stored, {**settings_of(RunConfig), **settings_of(ScoreConfig)})
     values = merge(check_permissions(arguments.config, stored, flags), flags) if arguments.config else flags
     own = settings_of(ScoreConfig)
     if "predictions" in values or "task" in values or "references" in values:

@@ -67,9 +67,19 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
 
 def unwritable(what: str, error: OSError) -> UnwritableOutput:
     """Return the error for a file or folder that cannot be written: `DiskFull` if no space is left."""
+    if isinstance(error, (FileExistsError, NotADirectoryError)) and error.filename:
+        if blocked := no_folder(os.fsdecode(error.filename)):
+            return blocked
     kind = DiskFull if error.errno in _FULL else UnwritableOutput
     reason = f"{what} cannot be written: {error.strerror or error}."
     return kind(reason, "Free space or change permissions, or choose another folder.")
+
+
+def no_folder(path: str | Path) -> UnwritableOutput | None:
+    """Return the error for a path that cannot be a folder, because it or a folder above is a file; None if it can be one."""
+    place = Path(path)
+    blocking = next((one for one in (place, *place.parents) if one.is_file()), None)
+    return blocking and UnwritableOutput(f"{blocking} is a file, not a folder.", "Choose another folder.")
 
 
 def check_room(folder: Path, needed: int, written: int = 0) -> None:

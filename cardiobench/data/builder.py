@@ -329,4 +329,6 @@ def _contents(folder: Path) -> str:
     if not folder.is_dir():
         return " (which does not exist)"
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    return f" (which holds {first_n(names) or 'nothing'}.{archive_hint(folder)})"
+    if not names:
+        return " (which is empty)"
+    return f" (which holds {first_n(names)}.{archive_hint(folder)})"

@@ -242,6 +242,8 @@ def _matching_name(file: str) -> bool:
 
 
 def _nothing_fits(source: ModelFiles, seen: Mapping[str, list[str]]) -> str:
+    if not source.files:
+        return f"{source.name}: {source.folder} has no files. Give a folder with weights and their configuration."
     keys = "".join(f" The first keys of {file} are {', '.join(names[:3])}." for file, names in list(seen.items())[:3])
     for file, names in seen.items():
         for model in map(card, list_models()):
@@ -250,6 +252,6 @@ def _nothing_fits(source: ModelFiles, seen: Mapping[str, list[str]]) -> str:
                 keys += f" {file} is a part of {model.id}: give the folder that also contains {first}."
     beside = " If the configuration is beside the file, give the folder." if source.single else ""
     return (
-        f"no loader fits {source.name}. Files seen: {', '.join(source.files) or 'none'}.{keys}{beside} "
+        f"no loader fits {source.name}. Files seen: {', '.join(source.files)}.{keys}{beside} "
         f"Rules tried, in order: {'; '.join(RULES)}. Registered models, each with its adapter: {', '.join(list_models())}."
     )

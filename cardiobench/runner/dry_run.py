@@ -13,6 +13,7 @@ import torch
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadData, BadMedia
+from cardiobench.core.io import no_folder
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.extract import SHARD, EncodeJob, PartEncoder, prepare, run_code_of
@@ -87,6 +88,8 @@ def dry_run(config: RunConfig, console: Console, *, count_absent: bool = False) 
     Raises:
         CardioBenchError: The request is invalid.
     """
+    if blocked := no_folder(config.output_dir):
+        raise type(blocked)(blocked.args[0], "Choose another folder with --output-dir.")
     given = read_given(config)
     request = resolve(replace(config, models=(*config.models, *given)), given)
     config = request.config

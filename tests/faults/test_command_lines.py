@@ -363,3 +363,27 @@ def test_close_matches_and_choices_are_suggested(line, answer, capsys):
     except SystemExit as stop:
         code = stop.code
     assert code == 2 and answer in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            f"eval {ECG} --output-dir cut.csv",
+            "cut.csv is a file, not a folder. Choose another folder with --output-dir.",
+        ),
+        ("report good --layout latex --out cut.csv", "cut.csv is a file, not a folder. Choose another folder."),
+        ("prepare ptb_xl_sample --out cut.csv", "cut.csv is a file, not a folder. Choose another folder."),
+        ("eval --model ./folder --tasks ptb_xl_sample/cd", "folder: folder has no files. Give a folder with weights"),
+        ("eval --config typo.yaml", "no setting of typo.yaml 'modle'. Did you mean 'models'?"),
+        ("audit camus --data-dir folder", "nor in folder (which is empty) (no"),
+        ("phantom camus --out cut.csv", "cut.csv is a file, not a folder. Choose another folder."),
+        ("cache verify --cache-dir nowhere", "there is no folder nowhere. Check --cache-dir."),
+    ],
+)
+def test_mistake_names_its_place_and_the_next_action(damaged, monkeypatch, capsys, line, words):
+    monkeypatch.chdir(damaged)
+    (damaged / "typo.yaml").write_text("modle: org/net\n")
+    assert main(line.split()) != 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert words in told and "Traceback" not in told, told

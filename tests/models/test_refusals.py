@@ -223,7 +223,7 @@ def test_unknown_files(tmp_path):
 
 
 def test_empty_folder(tmp_path):
-    assert "Files seen: none" in refusal(tmp_path)
+    assert f"{tmp_path} has no files. Give a folder with weights" in refusal(tmp_path)
 
 
 def test_text_model_takes_no_frames(tmp_path):

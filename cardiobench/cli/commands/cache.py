@@ -71,13 +71,15 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the selected action and return the exit code."""
     from cardiobench.core.config import default_cache
     from cardiobench.core.console import Console
-    from cardiobench.core.errors import BadConfig
+    from cardiobench.core.errors import BadConfig, MissingData
     from cardiobench.embeddings.cached import find_stores
 
     cache = arguments.cache_dir or default_cache()
     chosen = arguments.model or arguments.dataset or arguments.key
     if arguments.action == "delete" and not (chosen or arguments.all):
         raise BadConfig("nothing is selected. Give --model, --dataset, --key or --all.")
+    if arguments.cache_dir and not cache.is_dir():
+        raise MissingData(f"there is no folder {cache}. Check --cache-dir.")
     stores = find_stores(cache, arguments.model, arguments.dataset, arguments.key)
     console = Console(stdout_is_json=getattr(arguments, "json", False))
     if not stores and arguments.action != "export":

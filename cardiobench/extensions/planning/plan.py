@@ -307,6 +307,10 @@ def _scaled(se: float, patients: int) -> StandardError:
 def _entry(path: Path, task: Task) -> ResultEntry:
     if not path.exists():
         raise MissingData(f"there is no file {path}. Give the JSON file of a result.")
+    if path.is_file() and path.suffix.lower() != ".json":
+        raise BadPredictions(
+            f"{path} is not the JSON file of a result. Give that file, which is beside its predictions."
+        )
     collection = collect([path])
     if len(collection.entries) != 1:
         reason = collection.problems[0].message if collection.problems else f"{len(collection.entries)} results"

@@ -61,11 +61,14 @@ def models_of(suite: str, folder: Path) -> list[str]:
     """Return the models with results of a suite in a folder.
 
     Raises:
+        UnknownName: There is no such suite.
         BadConfig: There are no results.
     """
     from cardiobench.core.errors import BadConfig
     from cardiobench.results.collect import collect_by_suite
+    from cardiobench.scoring.suites import load_suite
 
+    load_suite(suite)
     found = collect_by_suite([folder]).get(suite) if folder.is_dir() else None
     if found is None or not found.entries:
         raise BadConfig(f"there is no result of the suite {suite} below {folder}. Name a model: --model ID.")

@@ -9,9 +9,10 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, UnknownName
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.reuse import known
+from cardiobench.extensions.reuse.missing import models_of
 from cardiobench.extensions.reuse.recompute import differing
 from cardiobench.hub.outgoing import public_result
 from cardiobench.hub.results_dataset import parquet, predictions_path, records
@@ -195,6 +196,13 @@ def test_reused_result_is_of_the_suite_of_this_run():
     theirs = {"key": "k", "suite": "cardiobench_ecg_v1"}
     assert known.stamp_of_run(theirs, "", reused={"owner": "alice"}) == {"key": "k", "reused": {"owner": "alice"}}
     assert known.stamp_of_run({"key": "k"}, "cardiobench_ecg_v2") == {"key": "k", "suite": "cardiobench_ecg_v2"}
+
+
+def test_unknown_suite_is_not_one_without_results(tmp_path):
+    with pytest.raises(UnknownName, match=r"no suite 'quik'\. Did you mean 'quick'"):
+        models_of("quik", tmp_path)
+    with pytest.raises(BadConfig, match="there is no result of the suite quick below"):
+        models_of("quick", tmp_path / "none")
 
 
 def test_reuse_and_overwrite_are_mutually_exclusive():
