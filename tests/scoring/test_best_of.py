@@ -38,6 +38,23 @@ def test_p_value_and_interval_are_corrected():
     assert one.verdict.word is Verdict.ABOVE
 
 
+def test_interval_is_widened_for_the_effective_number_of_patients():
+    few = above()
+    few = dataclasses.replace(few, verdict=dataclasses.replace(few.verdict, n_effective=12))
+    factor = stats.t.ppf(1 - 0.025 / 5, 11) / stats.t.ppf(0.975, 11)
+    assert best_of(few, 5).score.low == pytest.approx(0.7 - factor * 0.14)
+
+
+@pytest.mark.parametrize(("p", "word"), [(0.001, Verdict.REVERSED), (0.004, Verdict.NOTHING)])
+def test_reversed_verdict_is_kept_below_its_level(p, word):
+    """Five submissions: 0.005 is below the level of 0.01, and 0.02 is not."""
+    made = above()
+    verdict = dataclasses.replace(
+        made.verdict, word=Verdict.REVERSED, difference=-0.3, low=-0.4, high=-0.2, p_reversed=p
+    )
+    assert best_of(dataclasses.replace(made, verdict=verdict), 5).verdict.word is word
+
+
 def test_selection_among_submissions_is_corrected_for():
     assert best_of(above(p=0.02), 5).verdict.word is Verdict.NOTHING
     assert best_of(above(low=0.51), 5).verdict.word is Verdict.INFORMED

@@ -77,6 +77,7 @@ def test_points_that_may_mark_thousands_are_refused(tmp_path):
     [
         ("id,prediction,score\nu0,sick,0.9\nu1,well,0.2\n", BINARY, "'score'"),
         ("id,prediction,chance\nu0,sick,0.9\nu1,well,0.2\n", BINARY, "'chance'"),
+        ("id,prediction,chance\nu0,sick,1\nu1,well,0.2\n", BINARY, "'chance'"),
         ("id,prediction,score\nu0,sick,3.5\nu1,well,-2\n", BINARY, "'score'"),
         ("id,EF_pred,Score\nu0,50,51\nu1,60,61\n", VALUE, "'Score'"),
         ("id,prediction,age,male,site\nu0,sick,61,1,a\nu1,well,55,0,b\n", BINARY, ""),

@@ -80,6 +80,14 @@ def test_good_model_beats_its_floor():
     assert found.unit == "%" and not found.higher_is_better
 
 
+@pytest.mark.parametrize(("patients", "rough"), [(9, False), (10, True), (19, True), (20, False)])
+def test_rough_intervals_are_named_from_the_fewest_patients_of_a_verdict(patients, rough):
+    """Fewer than 10 patients have no verdict, which says more."""
+    found = score(*joined(VALUE, lambda truth: truth["y_true"] + 1, n_test=patients, per_patient=1))
+    said = [sentence for sentence in found.warnings if sentence.startswith("rests on")]
+    assert said == ([f"rests on {patients} patients: the interval is rough below 20"] if rough else [])
+
+
 def test_model_worse_than_the_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 40))
     assert found.verdict.word == "carries information, not above the floor" and found.verdict.high < 0
