@@ -57,7 +57,7 @@ def demo() -> Iterator[PrintedTable | str]:
 def evaluate(folder: Path) -> tuple[dict[str, ScoreResult], dict[str, Comparison]]:
     """Return the results by file of vectors or baseline, and the comparison of the trained network with each other one."""
     settings = {"models": tuple(BASELINES), "tasks": TASK, "protocols": "probe", "output_dir": folder, "workers": 0}
-    config = make_config(RunConfig, settings)
+    config = make_config(RunConfig, {**settings, "shard": "1/1"})  # All of the work, without its report.
     given: list[Encoder] = []
     for name in MODELS:
         described = replace(config, model_name=name_of(name), seen_in_pretraining=("none",))

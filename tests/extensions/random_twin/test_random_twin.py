@@ -59,6 +59,7 @@ def test_extra_is_named_where_the_weights_are_not_installed(monkeypatch):
 @pytest.mark.slow
 def test_demo_shows_the_gain_of_training(tmp_path, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr("cardiobench.runner.run.finalize", None)  # A report would be written for nobody.
     introduction, table, sentences = demo.demo()
     assert introduction.startswith("114 real ECGs of 100 patients")
     assert isinstance(table, PrintedTable) and len(table.rows) == 6
