@@ -79,7 +79,9 @@ def no_folder(path: str | Path) -> UnwritableOutput | None:
     """Return the error for a path that cannot be a folder, because it or a folder above is a file; None if it can be one."""
     place = Path(path)
     blocking = next((one for one in (place, *place.parents) if one.is_file()), None)
-    return blocking and UnwritableOutput(f"{blocking} is a file, not a folder.", "Choose another folder.")
+    if blocking is None:
+        return None
+    return UnwritableOutput(f"{blocking} is a file, not a folder.", "Choose another folder.")
 
 
 def check_room(folder: Path, needed: int, written: int = 0) -> None:
