@@ -60,7 +60,7 @@ class Stated(Mapping[str, Any]):
         return BadModel(f"{name}: {'; '.join(shown)}. Correct {self.where(problems if any(problems) else self)}.")
 
     def _source(self, key: str) -> str:
-        for name in reversed(self.sources):
+        for name in reversed([*self.sources]):
             if key in self.sources[name]:
                 return name
         raise KeyError(key)
