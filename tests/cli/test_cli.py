@@ -213,8 +213,8 @@ def test_empty_data_folder_is_reported(tmp_path):
 def test_unwritable_output_folder_gives_one_message(tmp_path):
     (tmp_path / "file").write_text("")
     done = call("cardiobench.cli", "phantom", "ptb_xl", "--out", tmp_path / "file" / "twin", "--patients", 1)
-    assert done.returncode == 1
-    assert "Not a directory" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2, "the request is wrong, and no work was lost"
+    assert f"{tmp_path / 'file'} is a file, not a folder." in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.slow
