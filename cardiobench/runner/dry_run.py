@@ -109,13 +109,13 @@ def dry_run(config: RunConfig, console: Console, *, count_absent: bool = False) 
         done: list[str] = []
         for name, dataset in plans.items():
             cells = make_cells(model, dataset, predicting, frozenset(), context)
-            answered |= _answers(model, [cell for cell in cells if not applies(cell)])
-            known += [result for cell in cells if (result := cell.load_cached())]
-            missing = without_result(cells, context)
-            holes = [cell for cell in missing if not applies(cell)]
+            fitting = [cell for cell in cells if not applies(cell)]  # Only these have a key: others may lack a metric.
+            answered |= _answers(model, fitting)
+            known += [result for cell in fitting if (result := cell.load_cached())]
+            holes = without_result(fitting, context)
             plan.holes += map(_hole, holes)
             done += [name] * (not holes)
-            counts = {"cells": len(cells), "cached": len(cells) - len(missing)}
+            counts = {"cells": len(cells), "cached": len(fitting) - len(holes)}
             rows[name] = {"model": model.name, "dataset": name, "to_encode": 0, "seconds": 0.0, "bytes": 0, **counts}
         planned = list(planned_cells(model, request.tasks, datasets, protocols, context))
         analyzing = [protocol for protocol in protocols if isinstance(protocol, AnalysisProtocol)]
@@ -131,7 +131,8 @@ def dry_run(config: RunConfig, console: Console, *, count_absent: bool = False) 
             ).items():
                 rows[name][key] += value
         plan.rows += rows.values()
-        plan.prices += prices(analysis_cells(model, subjects, plans, config), known)
+        analyses = analysis_cells(model, subjects, plans, config)
+        plan.prices += prices([cell for cell in analyses if not applies(cell)], known)
         if count_absent:
             absent = absent_cells(model, predicting, request, context)
             answered |= _answers(model, absent)

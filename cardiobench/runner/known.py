@@ -49,9 +49,9 @@ def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Ca
 
 
 def without_result(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
-    """Return the cells without a local or published result."""
+    """Return the cells without a local or published result, of cells that apply."""
     open_cells = [cell for cell in cells if cell.load_cached() is None]
-    known = known_results([cell for cell in open_cells if not applies(cell)], context)
+    known = known_results(open_cells, context)
     return [cell for cell in open_cells if cell.key not in known]
 
 

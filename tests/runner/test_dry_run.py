@@ -8,6 +8,7 @@ import pytest
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.embeddings import extract as extraction
+from cardiobench.metrics import load
 from cardiobench.protocols import list_protocols
 from cardiobench.runner.dry_run import dry_run
 from cardiobench.runner.run import run
@@ -38,6 +39,24 @@ def on_disk(folder):
         with pa.memory_map(str(shard)) as source:
             ids += len(pa.ipc.open_file(source).read_all()["id"].unique())
     return sum(shard.stat().st_size for shard in shards), ids
+
+
+def test_task_without_its_metric_is_left_out_as_in_a_run(tmp_path, monkeypatch):
+    """Each folder of a metric can be deleted; the results of a task without its metric have no key."""
+    here = load.list_metrics()
+    monkeypatch.setattr("cardiobench.tasks.task.list_metrics", lambda: [name for name in here if name != "auroc_macro"])
+    versions = {name: load.formula_version(name) for name in here if name != "auroc_macro"}
+    monkeypatch.setattr("cardiobench.runner.cells.base.formula_version", versions.__getitem__)
+    settings = RunConfig(
+        models=("cardiobench/constant",),
+        tasks=("phantom_ecg/af", "phantom_ecg/findings"),
+        protocols=("knn",),
+        limit=2,
+        output_dir=tmp_path / "results",
+        cache_dir=tmp_path / "cache",
+    )
+    plan = dry_run(settings, Console(main=False))
+    assert [hole["task"] for hole in plan.holes] == ["phantom_ecg/af"]
 
 
 @pytest.mark.slow
