@@ -1,6 +1,6 @@
 """Choice of the loader for a model's files: the first rule that matches, without guessing."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,7 @@ def _by_files(
     poolings: tuple[str, ...],
     **options: Any,
 ) -> LoaderMatch:
+    _check_all_read(source, ("pooling", *(SIGNAL_KEYS if options.get("signal") else FRAME_KEYS)), rule)
     poolings = _first(poolings, "pooling", source)
 
     def make(pooling: str, variant: str) -> Encoder:
@@ -177,6 +178,15 @@ def _own_facts(source: ModelFiles) -> Stated:
     return source.stated
 
 
+def _check_all_read(source: ModelFiles, read: Collection[str], rule: str) -> None:
+    """Refuse settings that the chosen loader does not read, which would change nothing; raises `BadModel`."""
+    if ignored := [key for key in _own_facts(source) if key not in read]:
+        raise BadModel(
+            f"{source.name}: {source.stated.where(ignored)} states {', '.join(ignored)}, but this loader reads only "
+            f"{', '.join(read)} ({rule}). Leave the others out."
+        )
+
+
 def _like(source: ModelFiles, name: str, why: str) -> LoaderMatch:
     """Return the adapter of a registered model, for other weights of the same network."""
     model_card = card(name)
@@ -189,6 +199,7 @@ def _like(source: ModelFiles, name: str, why: str) -> LoaderMatch:
 
 def registered(model_card: ModelCard, source: ModelFiles, rule: str) -> LoaderMatch:
     """Return the loader that applies a card's adapter to the given files."""
+    _check_all_read(source, ("like", "pooling", "variant"), rule)
     make = adapter(model_card.adapter)
     poolings, variants = model_card.poolings, model_card.variants
     poolings, variants = _first(poolings, "pooling", source), _first(variants, "variant", source)

@@ -150,6 +150,8 @@ def test_settings_next_to_weights(tmp_path, clip):
         ({"frames": 0}, "frames=0: Input should be greater than or equal to 1. Correct {}."),
         ({"frames": 2.5}, "frames=2.5: Input should be a valid integer. Correct {}."),
         ({"start": "middle"}, "start='middle': Input should be 'key_frame', 'first' or 'uniform'. Correct {}."),
+        ({"fs": 100, "frames": 4}, "{} states fs, but this loader reads only pooling, colour, zoom, border, frames"),
+        ({"variant": "paper"}, "{} states variant, but this loader reads only pooling"),
         ({"pooling": "median"}, "{} requests pooling 'median'; choose one of: cls, mean, max"),
     ],
 )
