@@ -38,9 +38,8 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     network: Any = loaded(build, published_keys(read_weights(weights)), card.id)
     network.reset_classifier(0)
     tower, prepare = tower_and_transform(network, INPUT)
-    frames = frame_settings(
-        card.stated().only(("colour", "frames", "stride", "start")), card.id
-    )  # `size` describes INPUT.
+    # The card's `size` describes INPUT in words.
+    frames = frame_settings(card.stated().only(("colour", "frames", "stride", "start")), card.id)
     return ImageEncoder(
         name=card.id,
         revision=source.revision(weights),
