@@ -43,7 +43,9 @@ def test_stored_embeddings_are_listed_with_sizes(tmp_path, capsys):
     on_disk = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
     assert sum(one["bytes"] for one in rows) == on_disk
     assert cache_command(tmp_path, "list", "--model", "org/two") == 0 and "1 store," in capsys.readouterr().out
-    assert cache_command(tmp_path / "none", "list") == 0 and "no embeddings are stored" in capsys.readouterr().out
+    assert cache_command(tmp_path / "none", "list") == 2 and "there is no folder" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert cache_command(tmp_path / "empty", "list") == 0 and "no embeddings are stored" in capsys.readouterr().out
 
 
 def test_changed_byte_is_detected(tmp_path, capsys):

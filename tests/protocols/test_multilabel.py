@@ -177,5 +177,5 @@ def test_patients_are_drawn_of_each_class():
 def test_multilabel_heads_predict_each_class():
     outputs = np.array([[0.9, 0.8, 0.0]])
     assert check_outputs(outputs, TASK, "toy").tolist() == outputs.tolist()
-    with pytest.raises(BadModel, match=r"expected \(n, 3\)"):
+    with pytest.raises(BadModel, match=r"of shape \(n, 3\)"):
         check_outputs(outputs[:, :2], TASK, "toy")

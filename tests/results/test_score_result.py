@@ -103,7 +103,7 @@ def test_invalid_result_files_are_refused(tmp_path, text, words):
 
 def test_folder_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnwritableOutput, match="cannot be written"):
+    with pytest.raises(UnwritableOutput, match="is a file, not a folder"):
         result().save(tmp_path / "file" / "r.json")
 
 
