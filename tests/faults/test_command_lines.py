@@ -375,7 +375,7 @@ def test_close_matches_and_choices_are_suggested(line, answer, capsys):
         ("report good --layout latex --out cut.csv", "cut.csv is a file, not a folder. Choose another folder."),
         ("prepare ptb_xl_sample --out cut.csv", "cut.csv is a file, not a folder. Choose another folder."),
         ("eval --model ./folder --tasks ptb_xl_sample/cd", "folder: folder has no files. Give a folder with weights"),
-        ("eval --config typo.yaml", "no setting of typo.yaml 'modle'. Did you mean 'models'?"),
+        ("eval --config typo.yaml", "no setting of typo.yaml 'modelz'. Did you mean 'models'?"),
         ("audit camus --data-dir folder", "nor in folder (which is empty) (no"),
         ("phantom camus --out cut.csv", "cut.csv is a file, not a folder. Choose another folder."),
         ("cache verify --cache-dir nowhere", "there is no folder nowhere. Check --cache-dir."),
@@ -383,7 +383,7 @@ def test_close_matches_and_choices_are_suggested(line, answer, capsys):
 )
 def test_mistake_names_its_place_and_the_next_action(damaged, monkeypatch, capsys, line, words):
     monkeypatch.chdir(damaged)
-    (damaged / "typo.yaml").write_text("modle: org/net\n")
+    (damaged / "typo.yaml").write_text("modelz: org/net\n")
     assert main(line.split()) != 0
     told = " ".join(capsys.readouterr().err.split())
     assert words in told and "Traceback" not in told, told
