@@ -67,17 +67,19 @@ def test_renamed_copy_is_not_encoded_again(evaluate, tmp_path):
     first = tiny_timm(tmp_path / "net")
     evaluate(first)
     stores = sorted((tmp_path / "cache" / "embeddings").glob("*/*/*/*"))
-    shutil.copytree(first, tmp_path / "other" / "my__copy")
-    copied = evaluate("other/my__copy")
-    assert [one.model["name"] for one in copied.results] == ["my__copy"]
+    shutil.copytree(
+        first, tmp_path / "other" / "own__copy"
+    )  # Dates have whole seconds; of equal ones the last name counts.
+    copied = evaluate("other/own__copy")
+    assert [one.model["name"] for one in copied.results] == ["own__copy"]
     assert sorted((tmp_path / "cache" / "embeddings").glob("*/*/*/*")) == stores
     (store,) = find_stores(tmp_path / "cache")
     assert store.model == "net" and not store.problems() and len(store.stamps())
     # The tables of all results show one model, too, under the name of the last run.
     found = collect([tmp_path / "results"])
-    assert [one.result.model["name"] for one in found.entries] == ["my__copy"]
+    assert [one.result.model["name"] for one in found.entries] == ["own__copy"]
     (older,) = found.problems
-    assert older.kind == "older run" and "my__copy" in older.message
+    assert older.kind == "older run" and "own__copy" in older.message
 
 
 def test_folders_with_the_same_content_are_one_model(evaluate, tmp_path, capsys):
